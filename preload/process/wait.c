@@ -8,8 +8,49 @@
 #include "preload/process/parent.h"
 #include "preload/real_call.h"
 #include "runtime/io/io.h"
+#include "runtime/io/wait.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
+
+/*
+ * Natively a thread that a signal wakes looks for the child before the handler runs: a handler of SIGCHLD that
+ * waits for all children does not get the one for which its own thread waits. So handlers are barred from
+ * before the wait until after the next look, at which this is called. Returns 1 if the caller shall wait again,
+ * 0 if by the real call, or -EINTR.
+ */
+static int after_look(struct fz_fiber *self, bool *barred)
+{
+	const int saved_errno = errno;
+
+	if (!*barred)
+		return 1;
+	*barred = false;
+	fz_signal_allow(self);
+	errno = saved_errno;
+	/* The handler may have forked, or have wired the thread. */
+	if (self->kind != FZ_KIND_FIBER)
+		return 0;
+	if (!fz_signal_handled(self))
+		return 1;
+	if (!fz_signal_restarts(self))
+		return -EINTR;
+	fz_signal_mark(self);
+	return 1;
+}
+
+/* Bar handlers and park. Returns what fz_io_await_child() returns, or -EINTR; handlers are barred only after 1. */
+static int await_barred(struct fz_fiber *self, int type, int id, int options, bool *barred)
+{
+	int ret;
+
+	fz_io_test_cancel(self);
+	fz_signal_bar(self);
+	*barred = true;
+	ret = fz_io_await_child(self, type, id, options);
+	if (!ret && after_look(self, barred) < 0)
+		return -EINTR;
+	return ret;
+}
 
 /*
  * Wait for a child. The signals of a child, SIGCHLD too, are sent before its end can be seen. Natively
@@ -22,17 +63,20 @@ static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int opti
 	int type = pid == -1 ? P_ALL : pid > 0 ? P_PID : P_PGID;
 	id_t id = (id_t)(pid == -1 ? 0 : pid > 0 ? pid : -pid);
 	struct fz_blocked call;
+	bool barred = false;
 	pid_t child;
 	int ret = 1;
 
+	fz_signal_mark(self);
 	while (ret > 0) {
 		child = fz_real.wait4(pid, status, options | WNOHANG, usage);
-
+		ret = after_look(self, &barred);
 		if (child > 0)
 			fz_signal_look(self);
 		if (child != 0)
 			return child;
-		ret = fz_io_await_child(self, type, (int)id, kinds);
+		if (ret > 0)
+			ret = await_barred(self, type, (int)id, kinds, &barred);
 	}
 	if (ret < 0)
 		return (pid_t)fz_leave(ret);
@@ -113,6 +157,7 @@ FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_waitid);
 	struct fz_blocked call;
+	bool barred = false;
 	int ret = 1;
 
 	if (fz_waits_for_own(options) && options & (WEXITED | WSTOPPED | WCONTINUED) &&
@@ -132,15 +177,18 @@ FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 	if (!self || options & WNOHANG)
 		return fz_real.waitid(type, id, info, options);
 	/* Only the kernel knows whose child a pidfd is, and whether the pidfd is O_NONBLOCK. */
+	fz_signal_mark(self);
 	while (ret > 0 && type != P_PIDFD) {
 		siginfo_t none, *found = info ? info : &none;
 		int err = fz_real.waitid(type, id, found, options | WNOHANG);
 
+		ret = after_look(self, &barred);
 		if (!err && found->si_pid)
 			fz_signal_look(self);
 		if (err || found->si_pid)
 			return err;
-		ret = fz_io_await_child(self, type, (int)id, options & ~WNOWAIT);
+		if (ret > 0)
+			ret = await_barred(self, type, (int)id, options & ~WNOWAIT, &barred);
 	}
 	if (ret < 0)
 		return (int)fz_leave(ret);

@@ -92,8 +92,8 @@ int fz_io_select_end(int n);
 
 /*
  * Wait until a child selected by type (P_*) and id, as for waitid, has one of the state changes in
- * options (WEXITED ...); the change stays for a later wait.  Returns 1, 0 if this kernel cannot
- * tell, or -EINTR.
+ * options (WEXITED ...); the change stays for a later wait.  A signal or a cancellation ends the wait, too.
+ * Returns 1: look for the child, or 0 if this kernel cannot tell.  After fz_signal_mark().
  */
 int fz_io_await_child(struct fz_fiber *self, int type, int id, int options);
 

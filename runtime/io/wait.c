@@ -239,19 +239,17 @@ int fz_io_await_child(struct fz_fiber *self, int type, int id, int options)
 		.len = (uint32_t)type,
 		.file_index = (uint32_t)(options | keep),
 	};
-	int64_t ret;
+	int ret;
 
 	if (fz_backend_kind() != FZ_BACKEND_RING || !fz_ring_knows(FZ_UAPI_OP_WAITID))
 		return 0;
-	ret = fz_io_run(self, &op, FZ_FOREVER, 0, true);
+	ret = fz_op_wait(self, &op, FZ_FOREVER, FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL);
 	/*
 	 * ECHILD may be wrong: if the kernel thread that submitted the request has ended, one of the
 	 * kernel's worker threads looks for the child, among its own children
 	 * (tests/programs/signal/signal_churn.c).
 	 */
-	if (ret == -ECHILD || ret == FZ_OP_FORBIDDEN)
-		return 0;
-	return ret < 0 ? (int)ret : 1;
+	return ret >= 0 || ret == -EINTR || ret == FZ_OP_SIGNAL || ret == FZ_OP_CANCEL;
 }
 
 /* ---- real calls --------------------------------------------------------- */
