@@ -143,10 +143,29 @@ bool fz_io_is_at_mark(const struct fz_io_attempt *a)
 	return fz_io_may_look() && fz_syscall3(__NR_ioctl, fz_pin_fd(a->pin), SIOCATMARK, (long)&marked) == 0 && marked;
 }
 
+/*
+ * A wait on a socket with SO_RCVLOWAT has ended by its deadline, or by a handler.  Below that mark poll says nothing, but
+ * natively the call then takes what is there.  Returns how much that is, 0 if the wait must go on, or -errno.
+ */
+static int64_t end_below_mark(struct fz_fiber *self, struct fz_io_attempt *a, bool by_handler, bool restart)
+{
+	int64_t there;
+
+	a->call.args[0] = fz_pin_fd(a->pin);
+	there = fz_io_make(&a->call);
+	if (there > 0)
+		return there;
+	if (!by_handler)
+		return -EAGAIN;
+	if (!restart || !fz_signal_restarts(self))
+		return -EINTR;
+	fz_signal_mark(self);
+	return 0;
+}
+
 int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 {
 	const bool sends_on_unix = a->sends && a->info & FZ_FD_UNIX;
-	/* Below SO_RCVLOWAT poll says nothing; natively a call takes what is there when its wait ends. */
 	const bool low = !a->sends && a->info & FZ_FD_LOW_WATER;
 	/* Before bytes are behind the mark, poll says POLLPRI there, but not POLLIN. */
 	short events = a->sends ? POLLOUT : a->inside ? POLLIN | POLLPRI : POLLIN;
@@ -174,10 +193,7 @@ int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 		deadline = fz_io_attempt_deadline(a);
 		limit = wait_limit(sends_on_unix, deadline);
 		a->refused = ret == -EAGAIN;
-		/*
-		 * With a timeout the call is not restarted after a handler, SA_RESTART or not:
-		 * signal(7).
-		 */
+		/* With a timeout the call is not restarted after a handler, SA_RESTART or not: signal(7). */
 		restart = deadline == FZ_FOREVER && !a->begun;
 		announces = ret == -EINPROGRESS || deadline == FZ_FD_ASK_KERNEL;
 		ret = FZ_OP_FORBIDDEN;
@@ -185,16 +201,10 @@ int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 		    !fz_op_is_refused(fz_pin_fd(a->pin), (uint32_t)events, &refusals))
 			ret = fz_io_wait_more(self, a->pin, events, limit, restart && !low, a->begun);
 		if (FZ_UNLIKELY(low) && (ret == -EINTR || (!ret && limit == deadline))) {
-			int64_t there;
-
-			args[0] = fz_pin_fd(a->pin);
-			there = fz_io_make(&a->call);
-			if (there > 0)
-				return there;
-			if (ret == -EINTR && restart && fz_signal_restarts(self)) {
-				fz_signal_mark(self);
+			ret = end_below_mark(self, a, ret == -EINTR, restart);
+			if (!ret)
 				continue;
-			}
+			return ret;
 		}
 		if (ret == FZ_OP_FORBIDDEN && (announces || !a->stands_in)) {
 			args[a->flags_at] = a->flags;

@@ -79,6 +79,11 @@ static void count_realtime(struct fz_timers *t, int change)
 	atomic_store_explicit(&t->realtime, n + (uint32_t)change, memory_order_relaxed);
 }
 
+static bool is_near(int64_t a, int64_t b)
+{
+	return a - b < STEP && b - a < STEP;
+}
+
 /* The deadline of f's wait until a time of CLOCK_REALTIME; never 0, which would mean "do not wait". */
 static fz_nsec deadline_of(const struct fz_fiber *f, int64_t ahead)
 {
@@ -97,7 +102,7 @@ static fz_nsec earlier(const struct fz_fiber *f, fz_nsec deadline)
 {
 	/* relaxed: the monitor moves the timer if it sees a change later. */
 	const int64_t ahead = atomic_load_explicit(&fz_clock_ahead, memory_order_relaxed);
-	const fz_nsec now = ahead == f->clock.seen ? deadline : deadline_of(f, ahead);
+	const fz_nsec now = ahead == f->clock.seen || ahead == UNKNOWN ? deadline : deadline_of(f, ahead);
 
 	return now + 2 * STEP < deadline ? now : deadline;
 }
@@ -219,11 +224,20 @@ uint32_t fz_timers_expire(struct fz_timers *t, fz_nsec now)
 fz_nsec fz_clock_until(struct fz_fiber *self, fz_nsec at)
 {
 	/* acquire: the clock is read afterwards.  Written by fz_clock_look_at(). */
-	const int64_t seen = atomic_load_explicit(&fz_clock_ahead, memory_order_acquire);
+	int64_t seen = atomic_load_explicit(&fz_clock_ahead, memory_order_acquire);
 	const fz_nsec realtime = fz_now_realtime(), now = fz_now();
+	const int64_t ahead = (int64_t)(realtime - now);
 
 	if (at <= realtime)
 		return 1;
+	/*
+	 * The clock was set since the monitor's last look.  The monitor must look at this wait also if the clock is set to
+	 * what it was before the next one.  relaxed: if the monitor overwrites this, fz_timer_add() sees it.
+	 */
+	if (FZ_UNLIKELY(seen != UNKNOWN && !is_near(seen, ahead))) {
+		seen = UNKNOWN;
+		atomic_store_explicit(&fz_clock_ahead, seen, memory_order_relaxed);
+	}
 	fz_clock_note(self, at, now + (at - realtime), seen);
 	return self->clock.deadline;
 }
@@ -248,7 +262,7 @@ void fz_clock_look_at(int64_t ahead)
 {
 	const int64_t before = atomic_load_explicit(&fz_clock_ahead, memory_order_relaxed);
 
-	if (FZ_LIKELY(before != UNKNOWN && ahead - before < STEP && before - ahead < STEP))
+	if (FZ_LIKELY(before != UNKNOWN && is_near(ahead, before)))
 		return;
 	/* relaxed: fz_timers_set_clock() orders it. */
 	atomic_store_explicit(&fz_clock_ahead, ahead, memory_order_relaxed);

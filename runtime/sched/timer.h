@@ -52,7 +52,10 @@ static inline fz_nsec fz_timers_earliest(const struct fz_timers *t)
 /* Has any wait until a time of CLOCK_REALTIME begun? */
 extern _Atomic bool fz_clock_is_used FZ_HIDDEN;
 
-/* By how many ns CLOCK_REALTIME was ahead of CLOCK_MONOTONIC at the monitor's last look; INT64_MIN before the first. */
+/*
+ * By how many ns CLOCK_REALTIME was ahead of CLOCK_MONOTONIC at the monitor's last look; INT64_MIN before the first,
+ * and when a thread has seen since that the clock was set.
+ */
 extern _Atomic int64_t fz_clock_ahead FZ_HIDDEN;
 
 /* Note what a wait of self, which begins next, is for; `seen` was read before the clock was, from which the deadline came. */
