@@ -24,7 +24,7 @@ static const char *const sending_names[SENDINGS] = {
 static const char bytes[] = "0123456789abcdefghijklmnopqrstuvwxyz";
 static char much[MUCH], received[MUCH];
 
-/* How often something may be looked for: in vain only where there is a fault. */
+/* How long something is looked for: in vain only where there is a fault. */
 static const long long patience = 20000 * MS;
 
 /* ---- receiving ------------------------------------------------------------- */
@@ -212,7 +212,6 @@ static void interrupted(enum way way, int flags, int sa_flags, int there)
 {
 	const struct sigaction action = { .sa_handler = nothing, .sa_flags = sa_flags };
 	struct receiver r = { .way = way, .flags = flags, .first = 50, .n = MOST };
-	const long long end = now(CLOCK_MONOTONIC) + patience;
 	pthread_t t;
 	int s[2];
 
@@ -220,13 +219,9 @@ static void interrupted(enum way way, int flags, int sa_flags, int there)
 	low_water_pair(s, LEAST);
 	r.fd = s[0];
 	t = start_before(&r, s[1], there);
-	/* The first may be handled before the call waits. */
-	while (!has_ended(&r) && now(CLOCK_MONOTONIC) < end) {
-		int err = pthread_kill(t, SIGUSR1);
-
-		CHECK(!err || err == ESRCH);
-		settle();
-	}
+	/* Only one, when it is sure that the thread waits: a call that goes on would end at the next. */
+	await_others();
+	CHECK_OK(pthread_kill(t, SIGUSR1));
 	finish_receiver(sa_flags ? "handler, SA_RESTART" : "handler", &r, t, 10);
 	close_pair(s);
 }
