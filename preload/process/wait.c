@@ -15,41 +15,43 @@
 /*
  * Natively a thread that a signal wakes looks for the child before the handler runs: a handler of SIGCHLD that
  * waits for all children does not get the one for which its own thread waits. So handlers are barred from
- * before the wait until after the next look, at which this is called. Returns 1 if the caller shall wait again,
- * 0 if by the real call, or -EINTR.
+ * before the wait until after the next look.
  */
-static int after_look(struct fz_fiber *self, bool *barred)
+struct looks {
+	bool barred;		/* handlers are barred until the next look */
+	bool last;		/* after the next look the real call must wait */
+};
+
+/* To be called after each look. Returns 1 if the caller shall wait again, 0 if by the real call, or -EINTR. */
+static int after_look(struct fz_fiber *self, struct looks *looks)
 {
 	const int saved_errno = errno;
 
-	if (!*barred)
+	if (!looks->barred)
 		return 1;
-	*barred = false;
+	looks->barred = false;
 	fz_signal_allow(self);
 	errno = saved_errno;
-	/* The handler may have forked, or have wired the thread. */
-	if (self->kind != FZ_KIND_FIBER)
-		return 0;
-	if (!fz_signal_handled(self))
-		return 1;
-	if (!fz_signal_restarts(self))
+	if (fz_signal_handled(self) && !fz_signal_restarts(self))
 		return -EINTR;
-	fz_signal_mark(self);
+	/* The handler may have forked, or have wired the thread. */
+	if (looks->last || self->kind != FZ_KIND_FIBER)
+		return 0;
+	if (fz_signal_handled(self))
+		fz_signal_mark(self);
 	return 1;
 }
 
-/* Bar handlers and park. Returns what fz_io_await_child() returns, or -EINTR; handlers are barred only after 1. */
-static int await_barred(struct fz_fiber *self, int type, int id, int options, bool *barred)
+/* Bar handlers and park. Returns 1 if the caller must look, or 0 if the real call must wait. */
+static int await_barred(struct fz_fiber *self, int type, int id, int options, struct looks *looks)
 {
-	int ret;
-
+	if (!fz_io_can_await_child())
+		return 0;
 	fz_io_test_cancel(self);
 	fz_signal_bar(self);
-	*barred = true;
-	ret = fz_io_await_child(self, type, id, options);
-	if (!ret && after_look(self, barred) < 0)
-		return -EINTR;
-	return ret;
+	looks->barred = true;
+	looks->last = !fz_io_await_child(self, type, id, options);
+	return 1;
 }
 
 /*
@@ -63,20 +65,20 @@ static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int opti
 	int type = pid == -1 ? P_ALL : pid > 0 ? P_PID : P_PGID;
 	id_t id = (id_t)(pid == -1 ? 0 : pid > 0 ? pid : -pid);
 	struct fz_blocked call;
-	bool barred = false;
+	struct looks looks = { false, false };
 	pid_t child;
 	int ret = 1;
 
 	fz_signal_mark(self);
 	while (ret > 0) {
 		child = fz_real.wait4(pid, status, options | WNOHANG, usage);
-		ret = after_look(self, &barred);
+		ret = after_look(self, &looks);
 		if (child > 0)
 			fz_signal_look(self);
 		if (child != 0)
 			return child;
 		if (ret > 0)
-			ret = await_barred(self, type, (int)id, kinds, &barred);
+			ret = await_barred(self, type, (int)id, kinds, &looks);
 	}
 	if (ret < 0)
 		return (pid_t)fz_leave(ret);
@@ -157,7 +159,7 @@ FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_waitid);
 	struct fz_blocked call;
-	bool barred = false;
+	struct looks looks = { false, false };
 	int ret = 1;
 
 	if (fz_waits_for_own(options) && options & (WEXITED | WSTOPPED | WCONTINUED) &&
@@ -180,15 +182,17 @@ FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 	fz_signal_mark(self);
 	while (ret > 0 && type != P_PIDFD) {
 		siginfo_t none, *found = info ? info : &none;
-		int err = fz_real.waitid(type, id, found, options | WNOHANG);
+		const int err = fz_real.waitid(type, id, found, options | WNOHANG);
+		/* A handler may use the program's *info, too. */
+		const bool there = !err && found->si_pid;
 
-		ret = after_look(self, &barred);
-		if (!err && found->si_pid)
+		ret = after_look(self, &looks);
+		if (there)
 			fz_signal_look(self);
-		if (err || found->si_pid)
+		if (err || there)
 			return err;
 		if (ret > 0)
-			ret = await_barred(self, type, (int)id, options & ~WNOWAIT, &barred);
+			ret = await_barred(self, type, (int)id, options & ~WNOWAIT, &looks);
 	}
 	if (ret < 0)
 		return (int)fz_leave(ret);

@@ -90,11 +90,14 @@ int fz_io_select(struct fz_fiber *self, int n, void *const sets[3], fz_nsec dead
  */
 int fz_io_select_end(int n);
 
+/* Can fz_io_await_child() wait?  Not by epoll, and not on older kernels. */
+bool fz_io_can_await_child(void);
+
 /*
  * Wait until a child selected by type (P_*) and id, as for waitid, has one of the state changes in
  * options (WEXITED ...); the change stays for a later wait.  A signal or a cancellation ends the wait, too.
- * Returns 1: look for the child, or 0 if this kernel cannot tell.  After fz_signal_mark().
+ * Returns false if the kernel could not tell.  After fz_signal_mark().
  */
-int fz_io_await_child(struct fz_fiber *self, int type, int id, int options);
+bool fz_io_await_child(struct fz_fiber *self, int type, int id, int options);
 
 #endif

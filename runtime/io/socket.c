@@ -144,29 +144,21 @@ bool fz_io_is_at_mark(const struct fz_io_attempt *a)
 }
 
 /*
- * A wait on a socket with SO_RCVLOWAT has ended by its deadline, or by a handler.  Below that mark poll says nothing, but
- * natively the call then takes what is there.  Returns how much that is, 0 if the wait must go on, or -errno.
+ * The time for a wait on a socket with SO_RCVLOWAT is over.  Below that mark poll says nothing, but natively the call then
+ * takes what is there.
  */
-static int64_t end_below_mark(struct fz_fiber *self, struct fz_io_attempt *a, bool by_handler, bool restart)
+static int64_t end_below_mark(struct fz_io_attempt *a)
 {
-	int64_t there;
+	int64_t ret;
 
 	a->call.args[0] = fz_pin_fd(a->pin);
-	there = fz_io_make(&a->call);
-	if (there > 0)
-		return there;
-	if (!by_handler)
-		return -EAGAIN;
-	if (!restart || !fz_signal_restarts(self))
-		return -EINTR;
-	fz_signal_mark(self);
-	return 0;
+	ret = fz_io_make(&a->call);
+	return a->stands_in && fz_sys_is_denied(ret, a->call.number, 0, 0, 0, 0, 0) ? -EAGAIN : ret;
 }
 
 int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 {
 	const bool sends_on_unix = a->sends && a->info & FZ_FD_UNIX;
-	const bool low = !a->sends && a->info & FZ_FD_LOW_WATER;
 	/* Before bytes are behind the mark, poll says POLLPRI there, but not POLLIN. */
 	short events = a->sends ? POLLOUT : a->inside ? POLLIN | POLLPRI : POLLIN;
 	long *args = a->call.args;
@@ -199,13 +191,7 @@ int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 		ret = FZ_OP_FORBIDDEN;
 		if (!announces &&
 		    !fz_op_is_refused(fz_pin_fd(a->pin), (uint32_t)events, &refusals))
-			ret = fz_io_wait_more(self, a->pin, events, limit, restart && !low, a->begun);
-		if (FZ_UNLIKELY(low) && (ret == -EINTR || (!ret && limit == deadline))) {
-			ret = end_below_mark(self, a, ret == -EINTR, restart);
-			if (!ret)
-				continue;
-			return ret;
-		}
+			ret = fz_io_wait_more(self, a->pin, events, limit, restart, a->begun);
 		if (ret == FZ_OP_FORBIDDEN && (announces || !a->stands_in)) {
 			args[a->flags_at] = a->flags;
 			/* A handler that ran before the first attempt ran before the call. */
@@ -215,8 +201,10 @@ int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 							    (a->begun ? FZ_CALL_BEGUN : 0) |
 							    (restart ? FZ_CALL_RESTARTS : 0));
 		}
-		if (ret < 0 || (ret == 0 && limit == deadline))
-			return ret ? ret : -EAGAIN;
+		if (ret == 0 && limit == deadline)
+			return !a->sends && a->info & FZ_FD_LOW_WATER ? end_below_mark(a) : -EAGAIN;
+		if (ret < 0)
+			return ret;
 		if (a->rest && ends_rest(a, (short)ret))
 			return -EPIPE;
 		/* POLLPRI stays for a mark that is before or behind the call: wait for bytes alone. */

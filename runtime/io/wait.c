@@ -230,7 +230,12 @@ int fz_io_wait_more(struct fz_fiber *self, struct fz_pin *pin, short events,
 
 /* ---- a child process ---------------------------------------------------- */
 
-int fz_io_await_child(struct fz_fiber *self, int type, int id, int options)
+bool fz_io_can_await_child(void)
+{
+	return fz_backend_kind() == FZ_BACKEND_RING && fz_ring_knows(FZ_UAPI_OP_WAITID);
+}
+
+bool fz_io_await_child(struct fz_fiber *self, int type, int id, int options)
 {
 	const int keep = 0x1000000; /* WNOWAIT */
 	struct fz_op op = {
@@ -241,8 +246,6 @@ int fz_io_await_child(struct fz_fiber *self, int type, int id, int options)
 	};
 	int ret;
 
-	if (fz_backend_kind() != FZ_BACKEND_RING || !fz_ring_knows(FZ_UAPI_OP_WAITID))
-		return 0;
 	ret = fz_op_wait(self, &op, FZ_FOREVER, FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL);
 	/*
 	 * ECHILD may be wrong: if the kernel thread that submitted the request has ended, one of the
