@@ -15,7 +15,8 @@
 /*
  * Natively a thread that a signal wakes looks for the child before the handler runs: a handler of SIGCHLD that
  * waits for all children does not get the one for which its own thread waits. So handlers are barred from
- * before the wait until after the next look.
+ * before the wait until after the next look, which is the system call itself: libc's functions are cancellation
+ * points, and would unwind the stack with handlers barred.
  */
 struct looks {
 	bool barred;		/* handlers are barred until the next look */
@@ -25,13 +26,10 @@ struct looks {
 /* To be called after each look. Returns 1 if the caller shall wait again, 0 if by the real call, or -EINTR. */
 static int after_look(struct fz_fiber *self, struct looks *looks)
 {
-	const int saved_errno = errno;
-
 	if (!looks->barred)
 		return 1;
 	looks->barred = false;
 	fz_signal_allow(self);
-	errno = saved_errno;
 	if (fz_signal_handled(self) && !fz_signal_restarts(self))
 		return -EINTR;
 	/* The handler may have forked, or have wired the thread. */
@@ -69,14 +67,15 @@ static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int opti
 	pid_t child;
 	int ret = 1;
 
+	fz_io_test_cancel(self);
 	fz_signal_mark(self);
 	while (ret > 0) {
-		child = fz_real.wait4(pid, status, options | WNOHANG, usage);
+		child = (pid_t)fz_syscall4(__NR_wait4, pid, (long)status, options | WNOHANG, (long)usage);
 		ret = after_look(self, &looks);
 		if (child > 0)
 			fz_signal_look(self);
 		if (child != 0)
-			return child;
+			return (pid_t)fz_leave(child);
 		if (ret > 0)
 			ret = await_barred(self, type, (int)id, kinds, &looks);
 	}
@@ -178,11 +177,12 @@ FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 	}
 	if (!self || options & WNOHANG)
 		return fz_real.waitid(type, id, info, options);
-	/* Only the kernel knows whose child a pidfd is, and whether the pidfd is O_NONBLOCK. */
+	fz_io_test_cancel(self);
 	fz_signal_mark(self);
+	/* Only the kernel knows whose child a pidfd is, and whether the pidfd is O_NONBLOCK. */
 	while (ret > 0 && type != P_PIDFD) {
 		siginfo_t none, *found = info ? info : &none;
-		const int err = fz_real.waitid(type, id, found, options | WNOHANG);
+		const long err = fz_syscall5(__NR_waitid, type, id, (long)found, options | WNOHANG, 0);
 		/* A handler may use the program's *info, too. */
 		const bool there = !err && found->si_pid;
 
@@ -190,7 +190,7 @@ FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 		if (there)
 			fz_signal_look(self);
 		if (err || there)
-			return err;
+			return (int)fz_leave(err);
 		if (ret > 0)
 			ret = await_barred(self, type, (int)id, options & ~WNOWAIT, &looks);
 	}

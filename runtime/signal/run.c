@@ -215,6 +215,8 @@ void fz_signal_allow(struct fz_fiber *self)
 
 void fz_signal_life_ends(struct fz_fiber *self)
 {
+	/* A bar that is left behind would keep handlers from running in the next life. */
+	FZ_ASSERT_SLOW(!self->sig.barred);
 	if (self->kind == FZ_KIND_FIBER || self->kind == FZ_KIND_WIRED)
 		self->sig.between_lives = true;
 	atomic_signal_fence(memory_order_seq_cst);

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/* tests/programs/process/wait_handlers.c - a handler, or a cancellation, while the thread waits for a child. */
+#include "check.h"
+
+#include <sys/fsuid.h>
+
+static struct event begun = EVENT_INIT;
+static volatile sig_atomic_t handled, forked = -1, reaped;
+static volatile unsigned long turns;
+static siginfo_t shared;	/* by a handler and its thread */
+/* Only the test itself has the end that is written to: its children do not outlive it. */
+static int lifeline[2];
+
+struct waiter {
+	int by_id;	/* waitid() */
+	int want;	/* the errno, 0: the child */
+	int forked_want;	/* the errno in the child that the handler forks */
+	pid_t child;
+};
+
+/* A child that goes on until it is killed. */
+static pid_t make_child(void)
+{
+	pid_t pid = fork();
+	char c;
+
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		close(lifeline[1]);
+		_exit(read(lifeline[0], &c, 1) == 0 ? 98 : 99);
+	}
+	return pid;
+}
+
+/* Returns the child or -1. */
+static pid_t wait_for(int by_id, pid_t pid)
+{
+	siginfo_t info;
+	int status;
+
+	if (!by_id)
+		return waitpid(pid, &status, 0);
+	return waitid(P_PID, (id_t)pid, &info, WEXITED) ? -1 : info.si_pid;
+}
+
+/* Start a thread that says that it is about to wait, and let it get there. */
+static pthread_t start_waiting(void *(*fn)(void *), void *arg)
+{
+	pthread_t t;
+
+	begun.count = 0;
+	t = start(fn, arg);
+	event_wait(&begun, 1);
+	await_others();
+	return t;
+}
+
+/*
+ * In a child: until the parent's threads sleep, one in a wait for this child.  Several times, as in await_others(): a
+ * thread that has looked for the child, and is about to sleep, may look like one that sleeps already.
+ */
+static void await_parent(void)
+{
+	for (int i = 0; i < 10; i++) {
+		find_asleep_in(getppid());
+		usleep(1000);
+	}
+}
+
+static void handle(int sig, void (*handler)(int), int flags)
+{
+	const struct sigaction action = { .sa_handler = handler, .sa_flags = flags };
+
+	handled = 0;
+	CHECK_OK(sigaction(sig, &action, NULL));
+}
+
+/* A signal that is sent to the process may be handled soon after the call of a thread has returned. */
+static void await_handled(int times)
+{
+	while (handled < times)
+		usleep(1000);
+	CHECK_INT(handled, times);
+}
+
+static void *computes(void *arg)
+{
+	const struct waiter *w = arg;
+
+	event_post(&begun);
+	CHECK_OK(pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL));
+	wait_for(w->by_id, w->child);
+	for (;;)
+		turns++;
+	return NULL;
+}
+
+/* The cancellation comes as the wait ends, so it may find the thread in the call, on its way out, or in the loop. */
+static void cancelled(int by_id, int child_first)
+{
+	struct waiter w = { .by_id = by_id, .child = make_child() };
+	pthread_t t = start_waiting(computes, &w);
+	siginfo_t info = { .si_pid = 0 };
+	pid_t ret;
+
+	if (child_first)
+		CHECK_OK(kill(w.child, SIGKILL));
+	CHECK_OK(pthread_cancel(t));
+	if (!child_first)
+		CHECK_OK(kill(w.child, SIGKILL));
+	/* Not by pthread_join(), for the cancellation needs no help.  Nobody can say whether the thread reaps the child. */
+	while (waitid(P_PID, (id_t)w.child, &info, WEXITED | WNOWAIT | WNOHANG) == 0 && !info.si_pid)
+		;
+	CHECK(finish(t) == PTHREAD_CANCELED);
+	ret = waitpid(w.child, NULL, 0);
+	CHECK(ret == w.child || (ret == -1 && errno == ECHILD));
+}
+
+static void counts(int sig)
+{
+	(void)sig;
+	handled++;
+}
+
+/*
+ * A child that ends leaves no status.  Who sleeps in a wait for it looks once more before the handler runs, and finds
+ * that there is no child, so this is no EINTR.  (It is one for a thread that has not yet gone to sleep.)
+ */
+static void leaves_no_status(int by_id)
+{
+	pid_t pid;
+
+	handle(SIGCHLD, counts, SA_NOCLDWAIT);
+	for (int i = 0; i < 3; i++) {
+		pid = fork();
+		CHECK(pid >= 0);
+		if (pid == 0) {
+			await_parent();
+			_exit(1);
+		}
+		CHECK_ERR(wait_for(by_id, pid), ECHILD);
+		await_handled(i + 1);
+	}
+	handle(SIGCHLD, SIG_DFL, 0);
+}
+
+static void *waits(void *arg)
+{
+	const struct waiter *w = arg;
+	pid_t ret;
+
+	event_post(&begun);
+	errno = 0;
+	ret = wait_for(w->by_id, w->child);
+	if (forked == 0)
+		_exit(ret == -1 && errno == w->forked_want ? 0 : 1);
+	CHECK(!w->want || errno == w->want);
+	CHECK_INT(ret, w->want ? -1 : w->child);
+	return NULL;
+}
+
+/* Changes what the kernel keeps for each thread, where a real-time policy is forbidden by what anybody may do. */
+static void changes_thread(int sig)
+{
+	const int saved_errno = errno;
+	struct sched_param param = { .sched_priority = 1 };
+
+	(void)sig;
+	if (sched_setscheduler(0, SCHED_FIFO, &param) == 0) {
+		param.sched_priority = 0;
+		CHECK_OK(sched_setscheduler(0, SCHED_OTHER, &param));
+	} else {
+		setfsuid(geteuid());
+	}
+	errno = saved_errno;
+	handled++;
+}
+
+static void forks(int sig)
+{
+	const int saved_errno = errno;
+
+	(void)sig;
+	forked = fork();
+	CHECK(forked >= 0);
+	errno = saved_errno;
+	handled++;
+}
+
+/* The handler runs in the wait.  Without SA_RESTART it ends it, and the child still runs then. */
+static void handled_in_wait(void (*handler)(int), int by_id, int flags)
+{
+	struct waiter w = { .by_id = by_id, .child = make_child() };
+	pthread_t t;
+	int status;
+
+	w.want = flags & SA_RESTART ? 0 : EINTR;
+	w.forked_want = flags & SA_RESTART ? ECHILD : EINTR;
+	forked = -1;
+	handle(SIGUSR1, handler, flags);
+	t = start_waiting(waits, &w);
+	CHECK_OK(pthread_kill(t, SIGUSR1));
+	await_handled(1);
+	if (handler == forks) {
+		CHECK_INT(waitpid(forked, &status, 0), forked);
+		CHECK_INT(status, 0);
+	}
+	if (w.want) {
+		finish(t);
+		CHECK_OK(kill(w.child, SIGKILL));
+		CHECK_INT(waitpid(w.child, NULL, 0), w.child);
+	} else {
+		await_others();
+		CHECK_INT(pthread_tryjoin_np(t, NULL), EBUSY);
+		CHECK_OK(kill(w.child, SIGKILL));
+		finish(t);
+	}
+	CHECK_INT(handled, 1);
+}
+
+static void reaps_all(int sig)
+{
+	const int saved_errno = errno;
+
+	(void)sig;
+	while (waitid(P_ALL, 0, &shared, WEXITED | WNOHANG) == 0 && shared.si_pid)
+		reaped = shared.si_pid;
+	errno = saved_errno;
+	handled++;
+}
+
+/* First lets the handler reap another child, then ends. */
+static pid_t ends_after(pid_t other)
+{
+	pid_t pid = fork();
+
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		await_parent();
+		CHECK_OK(kill(other, SIGKILL));
+		while (kill(other, 0) == 0)
+			usleep(1000);
+		await_parent();
+		_exit(7);
+	}
+	return pid;
+}
+
+static void mask_child_signal(int how)
+{
+	sigset_t set;
+
+	CHECK_OK(sigemptyset(&set));
+	CHECK_OK(sigaddset(&set, SIGCHLD));
+	CHECK_OK(pthread_sigmask(how, &set, NULL));
+}
+
+/*
+ * The handler writes into the information that the thread waits for, before the thread's child ends and when it ends:
+ * then that no child has ended, for one is left.  The thread has got its child all the same.
+ */
+static void *shares(void *arg)
+{
+	const pid_t left = make_child(), other = make_child();
+	pid_t own;
+
+	mask_child_signal(SIG_UNBLOCK);
+	reaped = 0;
+	handle(SIGCHLD, reaps_all, SA_RESTART);
+	own = ends_after(other);
+	CHECK_OK(waitid(P_PID, (id_t)own, &shared, WEXITED));
+	await_handled(2);
+	CHECK_INT(reaped, other);
+	CHECK_ERR(waitpid(own, NULL, 0), ECHILD);
+	handle(SIGCHLD, SIG_DFL, 0);
+	CHECK_OK(kill(left, SIGKILL));
+	CHECK_INT(waitpid(left, NULL, 0), left);
+	return arg;
+}
+
+int main(void)
+{
+	CHECK_OK(pipe2(lifeline, O_CLOEXEC));
+	for (int by_id = 0; by_id < 2; by_id++) {
+		cancelled(by_id, 0);
+		cancelled(by_id, 1);
+		leaves_no_status(by_id);
+		handled_in_wait(changes_thread, by_id, 0);
+		handled_in_wait(changes_thread, by_id, SA_RESTART);
+		handled_in_wait(forks, by_id, 0);
+		handled_in_wait(forks, by_id, SA_RESTART);
+	}
+	shares(NULL);
+	/* So that the other thread gets it. */
+	mask_child_signal(SIG_BLOCK);
+	finish(start(shares, NULL));
+	return success();
+}
