@@ -108,7 +108,7 @@ static void cancelled(int by_id, int child_first)
 	CHECK_OK(pthread_cancel(t));
 	if (!child_first)
 		CHECK_OK(kill(w.child, SIGKILL));
-	/* Not by pthread_join(), for the cancellation needs no help.  Nobody can say whether the thread reaps the child. */
+	/* Without a sleep, which would help the cancellation along.  The thread may reap the child, or not. */
 	while (waitid(P_PID, (id_t)w.child, &info, WEXITED | WNOWAIT | WNOHANG) == 0 && !info.si_pid)
 		;
 	CHECK(finish(t) == PTHREAD_CANCELED);
@@ -278,12 +278,47 @@ static void *shares(void *arg)
 	return arg;
 }
 
+static int later_by_id;
+
+static void *waits_for_child(void *arg)
+{
+	event_post(&begun);
+	wait_for(later_by_id, *(pid_t *)arg);
+	return arg;
+}
+
+static void *pauses(void *arg)
+{
+	event_post(&begun);
+	CHECK_ERR(pause(), EINTR);
+	return arg;
+}
+
+/* A cancelled wait leaves nothing that keeps handlers from running in a later thread. */
+static void cancelled_before_another(int by_id)
+{
+	pid_t child = make_child();
+	pthread_t t;
+
+	later_by_id = by_id;
+	t = start_waiting(waits_for_child, &child);
+	CHECK_OK(pthread_cancel(t));
+	CHECK(finish(t) == PTHREAD_CANCELED);
+	CHECK_OK(kill(child, SIGKILL));
+	CHECK_INT(waitpid(child, NULL, 0), child);
+	handle(SIGUSR1, counts, SA_RESTART);
+	t = start_waiting(pauses, NULL);
+	CHECK_OK(pthread_kill(t, SIGUSR1));
+	finish(t);
+}
+
 int main(void)
 {
 	CHECK_OK(pipe2(lifeline, O_CLOEXEC));
 	for (int by_id = 0; by_id < 2; by_id++) {
 		cancelled(by_id, 0);
 		cancelled(by_id, 1);
+		cancelled_before_another(by_id);
 		leaves_no_status(by_id);
 		handled_in_wait(changes_thread, by_id, 0);
 		handled_in_wait(changes_thread, by_id, SA_RESTART);
