@@ -7,8 +7,11 @@
 #include "preload/gate.h"
 #include "preload/process/parent.h"
 #include "preload/real_call.h"
+#include "runtime/base/host.h"
+#include "runtime/fiber/stack_probe.h"
 #include "runtime/io/io.h"
 #include "runtime/io/wait.h"
+#include "runtime/sched/cancel.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 
@@ -30,6 +33,9 @@ static int after_look(struct fz_fiber *self, struct looks *looks)
 		return 1;
 	looks->barred = false;
 	fz_signal_allow(self);
+	/* fz_leave_runtime() leaves a cancellation to the end of the bar: it has ended the wait, so nobody tells of it again. */
+	if (fz_cancel_is_asynchronous(self))
+		fz_host.test_cancel();
 	if (fz_signal_handled(self) && !fz_signal_restarts(self))
 		return -EINTR;
 	/* The handler may have forked, or have wired the thread. */
@@ -46,9 +52,12 @@ static int await_barred(struct fz_fiber *self, int type, int id, int options, st
 	if (!fz_io_can_await_child())
 		return 0;
 	fz_io_test_cancel(self);
+	/* A fault behind the bar would be handled there, and a jump out of its handler leave the bar behind. */
+	fz_stack_probe(self, FZ_STACK_ROOM_OF_CALLER);
 	fz_signal_bar(self);
 	looks->barred = true;
-	looks->last = !fz_io_await_child(self, type, id, options);
+	/* A nudge may have wired the thread just before. */
+	looks->last = self->kind != FZ_KIND_FIBER || !fz_io_await_child(self, type, id, options);
 	return 1;
 }
 

@@ -115,6 +115,8 @@ static void begin_life(struct fz_fiber *f, const struct fz_birth *birth)
 	f->mask = birth->mask;
 	f->mem.asked_guard = birth->guard_size;
 	f->sig.injecting = f->sig.owed = 0;
+	/* A fault's handler may have left the last life's last bar by a jump. */
+	f->sig.barred = 0;
 	atomic_store_explicit(&f->cpu_bound_score, 0, memory_order_relaxed);
 	f->sig.between_lives = true;
 	/* The thread of the last life may have been cancelled in a call such as sigsuspend or ppoll, which sets these. */

@@ -9,6 +9,7 @@
 
 #include "runtime/base/host.h"
 #include "runtime/fiber/cputime.h"
+#include "runtime/fiber/stack_probe.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
@@ -243,27 +244,6 @@ static bool back_from_announced(struct fz_processor *p, struct fz_carrier *c)
 	return true;
 }
 
-/*
- * Bytes.  ROOM_NEEDED: more than the runtime uses of a fiber's stack (measured: 2.9 KB).
- * LARGE_STACK: stacks of at least this size can spare ROOM_NEEDED.
- */
-enum { ROOM_NEEDED = 3072, LARGE_STACK = 65536 };
-
-/*
- * If the thread has so little stack left that it would overflow in the middle of the runtime, fault
- * here: outside the runtime a handler of the program may run, and leave by siglongjmp.  If the
- * program runs on another stack than the thread's, the library knows nothing of its size.
- */
-static inline void probe_stack(const struct fz_fiber *self)
-{
-	const char *here = __builtin_frame_address(0), *low = self->mem.stack;
-
-	if (FZ_UNLIKELY((uintptr_t)here - (uintptr_t)low < ROOM_NEEDED) && self->mem.guard_size &&
-	    self->mem.stack_size >= LARGE_STACK)
-		/* Touch the guard's last byte: the overflow faults here, in the program's code. */
-		__asm__ volatile("" : : "r"(low[-1]));
-}
-
 /* The carrier has got back the processor that it had before: no other carrier had it in between. */
 static inline void entered(struct fz_fiber *self, struct fz_processor *p)
 {
@@ -295,7 +275,7 @@ void fz_enter_runtime(struct fz_fiber *self)
 	struct fz_carrier *c;
 	struct fz_processor *p;
 
-	probe_stack(self);
+	fz_stack_probe(self, FZ_STACK_ROOM);
 	FZ_ASSERT(atomic_load_explicit(&self->in_runtime, memory_order_relaxed) == 0);
 	/* relaxed, and a signal fence: only handlers on this thread read in_runtime. */
 	atomic_store_explicit(&self->in_runtime, 1, memory_order_relaxed);

@@ -9,9 +9,6 @@
 #include <asm/errno.h>
 
 #include "runtime/base/host.h"
-#include "runtime/base/sys.h"
-#include "runtime/sched/cancel.h"
-#include "runtime/sched/carrier.h"
 #include "runtime/sched/park.h"
 
 int fz_signal_send_here(struct fz_fiber *self, int sig, const struct fz_siginfo *info)
@@ -199,18 +196,9 @@ void fz_signal_allow(struct fz_fiber *self)
 	atomic_signal_fence(memory_order_seq_cst);
 	self->sig.barred--;
 	atomic_signal_fence(memory_order_seq_cst);
-	if (atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
-		return;
-	if (FZ_UNLIKELY(fz_signal_is_due(self)))
+	if (FZ_UNLIKELY(fz_signal_is_due(self)) &&
+	    !atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		fz_signal_run_pending(self);
-	/*
-	 * fz_leave_runtime() has left a cancellation to the end of the bar.  A fork's child, in which the fiber's carrier has
-	 * another tid, leaves it to libc.  relaxed: a later pthread_cancel nudges this thread.
-	 */
-	if (FZ_UNLIKELY(atomic_load_explicit(&self->cancel.sent, memory_order_relaxed)) && !self->sig.barred &&
-	    !self->sig.handler_ends && fz_cancel_is_asynchronous(self) &&
-	    (self->kind != FZ_KIND_FIBER || fz_sys_gettid() == self->carrier->tid))
-		fz_host.test_cancel();
 }
 
 void fz_signal_life_ends(struct fz_fiber *self)

@@ -45,7 +45,8 @@ NEVER = 'close clock_gettime exit exit_group getpid gettid restart_syscall rt_si
 TRANSIENT = {('rt_tgsigqueueinfo', 'EAGAIN')}
 # Functions that make the program's call: its answer is the program's.
 PROGRAMS = ('fz_io_make ', 'fz_io_try ', 'real_call ', 'send_or_receive ', 'attempt runtime/io/op_ready.c',
-            'transfer runtime/io/op_ready.c', 'real runtime/sync/futex.c')
+            'transfer runtime/io/op_ready.c', 'real runtime/sync/futex.c', 'wait_common preload/process/wait.c',
+            'waitid preload/process/wait.c')
 TIMES = '1 2 3 last 1/2 1+ 2+'.split()
 # Points that cannot fire for good: what they stand for ends.
 ENDLESS = {(fault, '+') for fault in ('futex_eintr', 'futex_spurious', 'late_completion', 'no_sqe',
