@@ -61,9 +61,16 @@ static int await_barred(struct fz_fiber *self, int type, int id, int options, st
 	return 1;
 }
 
+static int without_child(struct fz_fiber *self)
+{
+	fz_signal_look(self);
+	return (int)fz_leave(-ECHILD);
+}
+
 /*
  * Wait for a child. The signals of a child, SIGCHLD too, are sent before its end can be seen. Natively
- * the waiting thread has handled them when the call returns; here fz_signal_look() handles them.
+ * the waiting thread has handled them when the call returns; here fz_signal_look() handles them, also where the
+ * child has left no status (ECHILD).
  */
 static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int options,
 			 struct rusage *usage)
@@ -81,7 +88,7 @@ static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int opti
 	while (ret > 0) {
 		child = (pid_t)fz_syscall4(__NR_wait4, pid, (long)status, options | WNOHANG, (long)usage);
 		ret = after_look(self, &looks);
-		if (child > 0)
+		if (child > 0 || child == -ECHILD)
 			fz_signal_look(self);
 		if (child != 0)
 			return (pid_t)fz_leave(child);
@@ -94,6 +101,8 @@ static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int opti
 	child = FZ_REPEAT(&call, fz_real.wait4(pid, status, options, usage));
 	if (child > 0)
 		fz_signal_look(self);
+	else if (errno == ECHILD)
+		return (pid_t)without_child(self);
 	return child;
 }
 
@@ -196,7 +205,7 @@ FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 		const bool there = !err && found->si_pid;
 
 		ret = after_look(self, &looks);
-		if (there)
+		if (there || err == -ECHILD)
 			fz_signal_look(self);
 		if (err || there)
 			return (int)fz_leave(err);
@@ -209,5 +218,7 @@ FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 	ret = FZ_REPEAT(&call, fz_real.waitid(type, id, info, options));
 	if (!ret)
 		fz_signal_look(self);
+	else if (errno == ECHILD)
+		return without_child(self);
 	return ret;
 }
