@@ -51,10 +51,11 @@ must "$CC" -g -fsanitize=address -D_GNU_SOURCE -I"$root" -o "$work/server" "$roo
 for kind in one-shot multishot; do
 	words=()
 	[ $kind = one-shot ] || words=(-m)
+	rm -f "$work/said"
 	"$work/server" "${words[@]}" >"$work/said" 2>"$work/complaints" &
 	pid=$!
 	at_exit kill -KILL $pid
-	if ! eventually grep -q listening "$work/said" || ! kill -0 $pid 2>/dev/null; then
+	if ! eventually grep -qs listening "$work/said" || ! kill -0 $pid 2>/dev/null; then
 		skip "$kind" "$(tail -n 1 "$work/complaints")"
 		continue
 	fi

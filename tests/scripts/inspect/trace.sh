@@ -193,7 +193,7 @@ int main(void)
 }
 PROGRAM
 must "$CC" -O1 -Wall -pthread -o "$work/renamed" "$work/renamed.c"
-rm -f "$work/gate"
+rm -f "$work/gate" "$work/lines"
 mkfifo "$work/gate"
 "$fiberize" trace -- "$work/renamed" <"$work/gate" 2>"$work/lines" &
 tool=$!
@@ -219,9 +219,10 @@ kill -KILL "${child% }"
 exec 9>&-
 
 exec 8<>"$work/gate"
+rm -f "$work/lines"
 "$fiberize" trace --seconds 0.1 -- "$work/renamed" <"$work/gate" 2>"$work/lines" &
 tool=$!
-must eventually grep -q 'calls blocked in' "$work/lines"
+must eventually grep -qs 'calls blocked in' "$work/lines"
 child=$(cat "/proc/$tool/task/$tool/children")
 kill -KILL "${child% }"
 wait $tool
@@ -261,7 +262,7 @@ outlives()
 {
 	local name=$1 status=$2 tool child
 	shift 2
-	rm -f "$work/lines" "$work/gate"
+	rm -f "$work/lines" "$work/gate" "$work/said"
 	mkfifo "$work/gate"
 	"$fiberize" trace -- "$helpers/outlives" 20 "$@" <"$work/gate" >"$work/said" 2>"$work/lines" &
 	tool=$!

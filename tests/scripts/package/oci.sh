@@ -136,6 +136,7 @@ at_exit stop
 contained()
 {
 	ended='' row=''
+	rm -f "$work/said"
 	unshare --mount --cgroup sh "$work/enter" "$work" "$1-$$" >"$work/said" 2>"$work/complaints" &
 	pid=$!
 	must eventually started

@@ -82,6 +82,7 @@ found()
 contained()
 {
 	ended='' row='' variables=''
+	rm -f "$work/said"
 	unshare --mount --cgroup sh "$work/enter" "$work" "$@" >"$work/said" 2>"$work/complaints" &
 	pid=$!
 	must eventually found

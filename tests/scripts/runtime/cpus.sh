@@ -25,6 +25,7 @@ uses() {
 start() {
 	local name=$1
 	shift
+	rm -f "$work/$name.out"
 	"$@" >"$work/$name.out" 2>"$work/$name" </dev/null &
 	server=$!
 	at_exit kill $server
