@@ -45,8 +45,8 @@ FZ_EXPORT pid_t vfork(void)
 		fz_exec_watch_in_child(watch);
 		return 0;
 	}
-	fz_copy_end(&copy);
 	fz_child_made((pid_t)pid);
+	fz_copy_end(&copy);
 	fz_exec_watch_end(watch, self, (pid_t)pid);
 	fz_signal_after_spawn(began);
 	return (pid_t)fz_leave(pid);
@@ -84,8 +84,8 @@ static int clone_process(struct start *start, void *stack, int flags, void *pare
 
 	fz_copy_begin(&start->copy, (unsigned long)flags);
 	ret = fz_real.clone(start_forked, stack, flags, start, parent_tid, tls, child_tid);
-	fz_copy_end(&start->copy);
 	fz_child_made(ret);
+	fz_copy_end(&start->copy);
 	return ret;
 }
 

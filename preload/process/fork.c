@@ -43,11 +43,11 @@ FZ_EXPORT pid_t _Fork(void)
 	do {
 		fz_copy_begin(&copy, 0);
 		pid = fz_real._Fork();
+		fz_child_made(pid);
 		if (pid == 0)
 			fz_copy_in_child(&copy);
 		else
 			fz_copy_end(&copy);
 	} while (pid < 0 && fz_carrier_made_room(fz_self(), -errno, &tries));
-	fz_child_made(pid);
 	return pid;
 }

@@ -27,8 +27,8 @@ static long clone_process(long number, const long *a, unsigned long flags, uint6
 	fz_copy_begin(&copy, watch ? flags & ~(unsigned long)CLONE_VFORK : flags);
 	ret = fz_syscall_real(number, a);
 	if (ret) {
-		fz_copy_end(&copy);
 		fz_child_made((pid_t)ret);
+		fz_copy_end(&copy);
 		fz_exec_watch_end(watch, self, (pid_t)ret);
 		return ret;
 	}

@@ -82,6 +82,19 @@ void fz_child_made(int pid)
 		take_place(pid, entry);
 }
 
+void fz_child_may_be_new(int pid)
+{
+	if (find(pid) < 0)
+		fz_child_made(pid);
+}
+
+int fz_child_maker(int pid)
+{
+	const int place = find(pid);
+
+	return place < 0 ? 0 : tid_of(entry_at(place));
+}
+
 /* Fibers have tids that the kernel does not know. */
 static bool lives(int tid)
 {
@@ -95,9 +108,7 @@ static bool is_parent(struct fz_fiber *self, int tid)
 
 bool fz_child_is_own(struct fz_fiber *self, int pid)
 {
-	const int place = find(pid);
-
-	return is_parent(self, place < 0 ? 0 : tid_of(entry_at(place)));
+	return is_parent(self, fz_child_maker(pid));
 }
 
 int fz_child_next(struct fz_fiber *self, int *place)

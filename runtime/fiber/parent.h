@@ -16,6 +16,15 @@
 /* The calling thread has made this child. Does nothing if pid is not positive. Any thread. */
 void fz_child_made(int pid);
 
+/*
+ * A signal of the child has come to the thread that makes a child at this moment. That may be before
+ * fz_child_made(). Any context.
+ */
+void fz_child_may_be_new(int pid);
+
+/* Returns the tid of the thread that has made the child, or 0 if that is not known. Any context. */
+int fz_child_maker(int pid);
+
 /* Is the child the calling thread's? */
 bool fz_child_is_own(struct fz_fiber *self, int pid);
 

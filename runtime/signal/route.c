@@ -86,27 +86,42 @@ static bool choose(struct fz_fiber *f, void *arg)
 
 struct delivery {
 	struct fz_signode *node;
+	int maker;		/* tid of the thread that the kernel prefers to the main thread, or 0 */
 	bool to_handlers_only;
 	enum { NOBODY, DELIVERED, BY_DEFAULT } outcome;
 };
 
-/* Under the registry's lock, so that the chosen fiber does not end meanwhile. */
-static bool deliver_to_main(struct fz_fiber *any, void *arg)
+/* Under the registry's lock, so that f does not end meanwhile. */
+static void deliver_to(struct fz_fiber *f, struct delivery *d)
 {
-	struct delivery *d = arg;
-	struct fz_fiber *f = fz_fiber_main();
 	uint64_t bit = fz_signal_bit(d->node->sig);
 
-	(void)any;
-	if (!f || f->kind != FZ_KIND_FIBER || !accepts(f, bit) ||
+	if (f->kind != FZ_KIND_FIBER || !accepts(f, bit) ||
 	    (d->to_handlers_only && f->sig.sigwait_set & bit))
-		return true;
+		return;
 	if (f->sig.sigwait_set & bit || (uintptr_t)fz_signal_action_get(d->node->sig).handler > 1) {
 		fz_signal_deliver(f, d->node);
 		d->outcome = DELIVERED;
 	} else {
 		d->outcome = BY_DEFAULT;
 	}
+}
+
+static bool deliver_to_maker(struct fz_fiber *f, void *arg)
+{
+	struct delivery *d = arg;
+
+	if (f->thread.tid != d->maker)
+		return false;
+	deliver_to(f, d);
+	return true;
+}
+
+static bool deliver_to_main(struct fz_fiber *any, void *arg)
+{
+	(void)any;
+	if (fz_fiber_main())
+		deliver_to(fz_fiber_main(), arg);
 	return true;
 }
 
@@ -140,8 +155,8 @@ static bool deliver_to_any(struct fz_fiber *f, void *arg)
 }
 
 /*
- * Offer the signal in the kernel's order: to the main thread if it accepts the signal, then to a
- * thread in sigwait for it, then to any thread that accepts it.
+ * Offer the signal in the kernel's order: a child's SIGCHLD to the thread that has made the child; then to the
+ * main thread if it accepts the signal, then to a thread in sigwait for it, then to any thread that accepts it.
  */
 static void offer(struct delivery *d)
 {
@@ -152,7 +167,11 @@ static void offer(struct delivery *d)
 	 * fz_signal_arriving after that.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
-	fz_fiber_each(deliver_to_main, d);
+	d->maker = fz_signal_maker(d->node->sig, (const struct fz_siginfo_head *)&d->node->info);
+	if (d->maker)
+		fz_fiber_each(deliver_to_maker, d);
+	if (d->outcome == NOBODY)
+		fz_fiber_each(deliver_to_main, d);
 	if (d->outcome == NOBODY)
 		fz_fiber_each(deliver_to_any, &search);
 }

@@ -2,6 +2,7 @@
 #include "runtime/signal/signal.h"
 
 #include "runtime/base/die.h"
+#include "runtime/fiber/parent.h"
 #include "runtime/fiber/stack.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/park.h"
@@ -61,6 +62,26 @@ static bool main_wants(int sig)
 
 	return main_fiber && main_fiber->kind == FZ_KIND_FIBER &&
 	       !(main_fiber->mask & fz_signal_bit(sig));
+}
+
+int fz_signal_maker(int sig, const struct fz_siginfo_head *info)
+{
+	return sig == SIG_CHLD && info->code > 0 ? fz_child_maker(info->pid) : 0;
+}
+
+/*
+ * Is the calling thread, to which the kernel has given a signal of the process, the one that natively has it? If a child
+ * is another thread's, the monitor finds that thread, or another if that thread has ended or blocks the signal.
+ */
+static bool is_for_caller(const struct fz_fiber *self, int sig, const struct fz_siginfo_head *info)
+{
+	const int maker = fz_signal_maker(sig, info);
+
+	if (FZ_UNLIKELY(maker) && maker == fz_self_tid())
+		return true;
+	if (FZ_UNLIKELY(maker) && self->kind == FZ_KIND_FIBER)
+		return false;
+	return self->thread.is_main || !main_wants(sig);
 }
 
 static void arrived_in_runtime(struct fz_fiber *self, int sig, const struct fz_siginfo_head *info,
@@ -155,6 +176,15 @@ static bool is_barred(const struct fz_fiber *self)
 	       (self->kind != FZ_KIND_FIBER || fz_sys_gettid() == self->carrier->tid);
 }
 
+/* A SIGCHLD of the kernel's has come. Returns false if it is ignored: then it came only because our handler is in front. */
+static bool child_changed(const struct fz_fiber *self, const struct fz_siginfo_head *info)
+{
+	if (self->call.in_fork)
+		fz_child_may_be_new(info->pid);
+	return !fz_signal_substituted(SIG_CHLD) ||
+	       (uintptr_t)fz_signal_action_get(SIG_CHLD).handler != 1;
+}
+
 void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 {
 	struct fz_fiber *self = fz_self();
@@ -165,9 +195,7 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 	bool directed = take_directed(self, sig, info);
 	uint64_t bit = fz_signal_bit(sig);
 
-	/* Drop an ignored SIGCHLD: the kernel sends it only because our handler is in front. */
-	if (FZ_UNLIKELY(sig == SIG_CHLD && info->code > 0 && fz_signal_substituted(sig)) &&
-	    (uintptr_t)fz_signal_action_get(sig).handler == 1)
+	if (FZ_UNLIKELY(sig == SIG_CHLD && info->code > 0) && !child_changed(self, info))
 		return;
 	if (synchronous(sig, info)) {
 		/*
@@ -210,7 +238,7 @@ void fz_signal_arrived(int sig, void *siginfo, void *ucontext)
 	/* Only the kernel knows what native and wired threads accept: one that it has chosen handles the signal. */
 	if (!(fz_signal_waited_for() & bit) &&
 	    (!fz_signal_substituted(sig) || self->kind == FZ_KIND_NATIVE || self->kind == FZ_KIND_WIRED) &&
-	    (self->thread.is_main || !main_wants(sig))) {
+	    is_for_caller(self, sig, info)) {
 		collect(sig, siginfo);
 		fz_signal_call_handler(self, sig, siginfo, ucontext);
 	} else {

@@ -12,11 +12,11 @@
  *	elsewhere				leaves the signal to the monitor, which
  *						picks a fiber and wakes it
  *
- * The right fiber is, as in the kernel, the main thread unless it blocks the signal, then a
- * thread that is in sigwait for the signal, then any thread that does not block the signal. A
- * fiber that was woken for a signal sends the signal to itself once it has left the runtime, so
- * that the kernel builds the signal frame: mask, alternate stack, ucontext and SA_RESETHAND are
- * the kernel's business.
+ * The right fiber is, as in the kernel, the main thread unless it blocks the signal (before it, for SIGCHLD,
+ * the thread that made the child), then a thread that is in sigwait for the signal, then any thread that does
+ * not block it. A fiber that was woken for a signal sends the signal to itself once it has left the runtime,
+ * so that the kernel builds the signal frame: mask, alternate stack, ucontext and SA_RESETHAND are the kernel's
+ * business.
  *
  * While a fiber is in sigwait for a signal that the program does not handle,
  * fz_signal_arrived() is in front of that signal, too (the signal is "substituted"): otherwise

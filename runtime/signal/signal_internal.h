@@ -134,6 +134,12 @@ void fz_signal_take_from_process(struct fz_fiber *self, uint64_t accept);
 /* arrival.c: a signal for the process has arrived, or was dropped: its sender need not wait any more. Any context. */
 void fz_signal_note_arrival(int sig);
 
+/*
+ * signal.c: the tid of the thread that has made the child whose change of state the signal tells of; or 0 for
+ * any other signal, and if the maker is not known. Any context.
+ */
+int fz_signal_maker(int sig, const struct fz_siginfo_head *info);
+
 /* signal.c: like fz_signal_is_mine(), but among fibers only: wired threads do not count. */
 bool fz_signal_is_mine_of_fibers(const struct fz_fiber *self, int sig);
 

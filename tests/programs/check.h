@@ -188,16 +188,22 @@ UNUSED static void find_asleep_in(pid_t process)
 }
 
 /*
- * Wait until all other threads sleep: each that has said that it is about to make a call which waits is in that call, also
- * where the kernel knows other threads than the program.  Who gets no CPU does not sleep.  Several times, since who waits
- * behind the caller goes on while the caller sleeps.
+ * Wait until all threads of the process but the caller sleep: each that has said that it is about to make a call which
+ * waits is in that call, also where the kernel knows other threads than the program.  Who gets no CPU does not sleep.
+ * Several times, since who waits behind the caller goes on while the caller sleeps, and since a thread that has looked for
+ * what it will wait for, and is about to sleep, may look like one that sleeps already.
  */
-UNUSED static void await_others(void)
+UNUSED static void await_asleep_in(pid_t process)
 {
 	for (int i = 0; i < 10; i++) {
-		find_asleep_in(getpid());
+		find_asleep_in(process);
 		usleep(1000);
 	}
+}
+
+UNUSED static void await_others(void)
+{
+	await_asleep_in(getpid());
 }
 
 UNUSED static pthread_t start(void *(*fn)(void *), void *arg)
@@ -259,6 +265,19 @@ UNUSED static void event_wait(struct event *e, int count)
 	while (e->count < count)
 		CHECK_OK(pthread_cond_wait(&e->cond, &e->lock));
 	CHECK_OK(pthread_mutex_unlock(&e->lock));
+}
+
+/* Start a thread that posts this event before it waits, and let it get there: a new thread may sleep before it begins. */
+UNUSED static struct event will_sleep = EVENT_INIT;
+
+UNUSED static pthread_t start_asleep(void *(*fn)(void *), void *arg)
+{
+	const int before = will_sleep.count;
+	pthread_t t = start(fn, arg);
+
+	event_wait(&will_sleep, before + 1);
+	await_others();
+	return t;
 }
 
 /* Do part(arg) in a process of its own. */

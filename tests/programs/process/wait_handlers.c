@@ -4,7 +4,6 @@
 
 #include <sys/fsuid.h>
 
-static struct event begun = EVENT_INIT;
 static volatile sig_atomic_t handled, forked = -1, reaped;
 static volatile unsigned long turns;
 static siginfo_t shared;	/* by a handler and its thread */
@@ -43,30 +42,6 @@ static pid_t wait_for(int by_id, pid_t pid)
 	return waitid(P_PID, (id_t)pid, &info, WEXITED) ? -1 : info.si_pid;
 }
 
-/* Start a thread that says that it is about to wait, and let it get there. */
-static pthread_t start_waiting(void *(*fn)(void *), void *arg)
-{
-	pthread_t t;
-
-	begun.count = 0;
-	t = start(fn, arg);
-	event_wait(&begun, 1);
-	await_others();
-	return t;
-}
-
-/*
- * In a child: until the parent's threads sleep, one in a wait for this child.  Several times, as in await_others(): a
- * thread that has looked for the child, and is about to sleep, may look like one that sleeps already.
- */
-static void await_parent(void)
-{
-	for (int i = 0; i < 10; i++) {
-		find_asleep_in(getppid());
-		usleep(1000);
-	}
-}
-
 static void handle(int sig, void (*handler)(int), int flags)
 {
 	const struct sigaction action = { .sa_handler = handler, .sa_flags = flags };
@@ -87,7 +62,7 @@ static void *computes(void *arg)
 {
 	const struct waiter *w = arg;
 
-	event_post(&begun);
+	event_post(&will_sleep);
 	CHECK_OK(pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL));
 	wait_for(w->by_id, w->child);
 	for (;;)
@@ -99,7 +74,7 @@ static void *computes(void *arg)
 static void cancelled(int by_id, int child_first)
 {
 	struct waiter w = { .by_id = by_id, .child = make_child() };
-	pthread_t t = start_waiting(computes, &w);
+	pthread_t t = start_asleep(computes, &w);
 	siginfo_t info = { .si_pid = 0 };
 	pid_t ret;
 
@@ -135,7 +110,7 @@ static void leaves_no_status(int by_id)
 		pid = fork();
 		CHECK(pid >= 0);
 		if (pid == 0) {
-			await_parent();
+			await_asleep_in(getppid());
 			_exit(1);
 		}
 		CHECK_ERR(wait_for(by_id, pid), ECHILD);
@@ -150,7 +125,7 @@ static void *waits(void *arg)
 	const struct waiter *w = arg;
 	pid_t ret;
 
-	event_post(&begun);
+	event_post(&will_sleep);
 	errno = 0;
 	ret = wait_for(w->by_id, w->child);
 	if (forked == 0)
@@ -199,7 +174,7 @@ static void handled_in_wait(void (*handler)(int), int by_id, int flags)
 	w.forked_want = flags & SA_RESTART ? ECHILD : EINTR;
 	forked = -1;
 	handle(SIGUSR1, handler, flags);
-	t = start_waiting(waits, &w);
+	t = start_asleep(waits, &w);
 	CHECK_OK(pthread_kill(t, SIGUSR1));
 	await_handled(1);
 	if (handler == forks) {
@@ -237,11 +212,11 @@ static pid_t ends_after(pid_t other)
 
 	CHECK(pid >= 0);
 	if (pid == 0) {
-		await_parent();
+		await_asleep_in(getppid());
 		CHECK_OK(kill(other, SIGKILL));
 		while (kill(other, 0) == 0)
 			usleep(1000);
-		await_parent();
+		await_asleep_in(getppid());
 		_exit(7);
 	}
 	return pid;
@@ -283,14 +258,14 @@ static int later_by_id;
 
 static void *waits_for_child(void *arg)
 {
-	event_post(&begun);
+	event_post(&will_sleep);
 	wait_for(later_by_id, *(pid_t *)arg);
 	return arg;
 }
 
 static void *pauses(void *arg)
 {
-	event_post(&begun);
+	event_post(&will_sleep);
 	CHECK_ERR(pause(), EINTR);
 	return arg;
 }
@@ -302,13 +277,13 @@ static void cancelled_before_another(int by_id)
 	pthread_t t;
 
 	later_by_id = by_id;
-	t = start_waiting(waits_for_child, &child);
+	t = start_asleep(waits_for_child, &child);
 	CHECK_OK(pthread_cancel(t));
 	CHECK(finish(t) == PTHREAD_CANCELED);
 	CHECK_OK(kill(child, SIGKILL));
 	CHECK_INT(waitpid(child, NULL, 0), child);
 	handle(SIGUSR1, counts, SA_RESTART);
-	t = start_waiting(pauses, NULL);
+	t = start_asleep(pauses, NULL);
 	CHECK_OK(pthread_kill(t, SIGUSR1));
 	finish(t);
 }
