@@ -10,7 +10,6 @@
 
 enum { LEAST = 4, MOST = 10 };
 
-static struct event begun = EVENT_INIT;
 static volatile sig_atomic_t handled;
 static int receiver, sender;	/* what is connected */
 
@@ -81,7 +80,7 @@ static void *too_little_ends(void *arg)
 {
 	char buf[MOST];
 
-	event_post(&begun);
+	event_post(&will_sleep);
 	CHECK_ERR(recv(receiver, buf, sizeof(buf), 0), EINTR);
 	await_bytes(1);
 	CHECK_INT(recv(receiver, buf, sizeof(buf), MSG_DONTWAIT), 1);
@@ -94,7 +93,7 @@ static void *too_little_goes_on(void *arg)
 {
 	char buf[MOST];
 
-	event_post(&begun);
+	event_post(&will_sleep);
 	CHECK_INT(recv(receiver, buf, sizeof(buf), 0), 5);
 	CHECK_OK(memcmp(buf, "x1234", 5));
 	CHECK_ERR(recv(receiver, buf, sizeof(buf), MSG_DONTWAIT), EAGAIN);
@@ -105,7 +104,7 @@ static void *reset_ends(void *arg)
 {
 	char buf[MOST];
 
-	event_post(&begun);
+	event_post(&will_sleep);
 	CHECK_ERR(recv(receiver, buf, sizeof(buf), 0), EINTR);
 	await_reset();
 	CHECK_ERR(recv(receiver, buf, sizeof(buf), MSG_DONTWAIT), ECONNRESET);
@@ -117,7 +116,7 @@ static void *reset_goes_on(void *arg)
 {
 	char buf[MOST];
 
-	event_post(&begun);
+	event_post(&will_sleep);
 	CHECK_ERR(recv(receiver, buf, sizeof(buf), 0), ECONNRESET);
 	CHECK_OK(recv(receiver, buf, sizeof(buf), 0));
 	return arg;
@@ -126,12 +125,8 @@ static void *reset_goes_on(void *arg)
 /* The thread waits when the handler runs. */
 static pthread_t interrupt(void *(*fn)(void *))
 {
-	pthread_t t;
+	const pthread_t t = start_asleep(fn, NULL);
 
-	begun.count = 0;
-	t = start(fn, NULL);
-	event_wait(&begun, 1);
-	await_others();
 	CHECK_OK(pthread_kill(t, SIGUSR1));
 	while (!handled)
 		usleep(1000);

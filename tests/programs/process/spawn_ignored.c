@@ -25,8 +25,6 @@ static sigset_t set_of(int sig)
 	return set;
 }
 
-static struct event blocked = EVENT_INIT;
-
 static void *waits(void *arg)
 {
 	const int signal = (int)(intptr_t)arg;
@@ -34,7 +32,8 @@ static void *waits(void *arg)
 	int sig;
 
 	CHECK_OK(pthread_sigmask(SIG_BLOCK, &set, NULL));
-	event_post(&blocked);
+	/* Before it blocks the signal, that would be dropped. */
+	event_post(&will_sleep);
 	/* Natively SIGCHLD, which system() blocks in its thread, may interrupt the wait. */
 	do
 		sig = sigtimedwait(&set, NULL, NULL);
@@ -45,13 +44,7 @@ static void *waits(void *arg)
 
 static pthread_t start_waiter(int sig)
 {
-	const int before = blocked.count;
-	pthread_t t = start(waits, (void *)(intptr_t)sig);
-
-	/* Before it blocks the signal, that would be dropped. */
-	event_wait(&blocked, before + 1);
-	await_others();
-	return t;
+	return start_asleep(waits, (void *)(intptr_t)sig);
 }
 
 static unsigned long long bit(int sig)
@@ -218,11 +211,10 @@ static void *waits_on(void *arg)
 /* The new processes ignore the signal from their birth on. */
 static void signals_to_the_group(void)
 {
-	const pthread_t waiter = start(waits_on, NULL);
+	const pthread_t waiter = start_asleep(waits_on, NULL);
 	char test[] = "true";
 	pid_t sender;
 
-	await_others();
 	/* Who leads a session leads a group already. */
 	if (getpgrp() != getpid())
 		CHECK_OK(setpgid(0, 0));

@@ -23,6 +23,7 @@ static void *takes(void *arg)
 	int sig;
 
 	sigfillset(&all);
+	event_post(&will_sleep);
 	do {
 		CHECK_OK(sigwait(&all, &sig));
 		printf("taken: %s\n", sigabbrev_np(sig));
@@ -45,8 +46,7 @@ static void ignored_children(void)
 	pthread_t t;
 
 	CHECK(signal(SIGCHLD, SIG_IGN) != SIG_ERR);
-	t = start(takes, NULL);
-	await_others();
+	t = start_asleep(takes, NULL);
 	make_child();
 	CHECK_ERR(waitpid(-1, NULL, 0), ECHILD);
 	CHECK(signal(SIGCHLD, SIG_IGN) != SIG_ERR);
@@ -74,8 +74,7 @@ static void handler_between(void)
 
 	while (sigtimedwait(&set, NULL, &none) > 0)
 		continue;
-	t = start(takes, NULL);
-	await_others();
+	t = start_asleep(takes, NULL);
 	CHECK(signal(SIGUSR1, never) == SIG_DFL);
 	CHECK(signal(SIGUSR1, SIG_DFL) == never);
 	CHECK_OK(kill(getpid(), SIGUSR1));
@@ -103,6 +102,7 @@ static void *takes_all(void *arg)
 	const sigset_t set = set_of(SIGRTMIN);
 	siginfo_t info;
 
+	event_post(&will_sleep);
 	for (int i = 0; i < MANY; i++) {
 		CHECK_INT(sigwaitinfo(&set, &info), SIGRTMIN);
 		CHECK_INT(info.si_value.sival_int, i);
@@ -117,8 +117,7 @@ static void many_ignored(void)
 	pid_t pid;
 
 	CHECK(signal(SIGRTMIN, SIG_IGN) != SIG_ERR);
-	t = start(takes_all, NULL);
-	await_others();
+	t = start_asleep(takes_all, NULL);
 	pid = fork();
 	CHECK(pid >= 0);
 	if (!pid)

@@ -97,6 +97,7 @@ static void *wait2_long(void *arg)
 {
 	const struct timespec late = in(CLOCK_MONOTONIC, 1000000 * MS);
 
+	event_post(&will_sleep);
 	CHECK_INT(wait2_until(0, ~0u, SIZE_U32 | PRIVATE, &late, CLOCK_MONOTONIC), arg ? 0 : -1);
 	CHECK(arg || errno == EINTR);
 	return arg;
@@ -112,8 +113,7 @@ static void handlers(void)
 
 		CHECK_OK(sigaction(SIGUSR1, &action, NULL));
 		handled = 0;
-		t = start(wait2_long, flags ? &handled : NULL);
-		await_others();
+		t = start_asleep(wait2_long, flags ? &handled : NULL);
 		CHECK_OK(pthread_kill(t, SIGUSR1));
 		while (!handled)
 			usleep(100);
