@@ -2,10 +2,10 @@
 /*
  * scripts/inspect/bt.c - fiberize bt: backtraces of the threads.
  *
- * The process goes on meanwhile.  A thread that does not run is unwound from its saved context; if it
- * has run before it was unwound completely, a line says so instead.  A thread that runs, and a native
- * one, is unwound from the registers of its kernel thread.  The thread pointer (TCB) of a kernel
- * thread leads to the record of the thread that runs on it.
+ * The process goes on meanwhile.  A thread that does not run is unwound from its saved context.  If it
+ * has run meanwhile, it is read and unwound again, a few times; then a line says so instead.  A thread that
+ * runs, and a native one, is unwound from the registers of its kernel thread.  The thread pointer (TCB)
+ * of a kernel thread leads to the record of the thread that runs on it.
  */
 #include "bt.h"
 
@@ -28,7 +28,7 @@ struct bt {
 	bool *found;			/* for each of all.list: its stack was printed or put into a group */
 	struct group **groups;		/* hash table of groups by stack; NULL: equal stacks are not grouped */
 	struct group *first, **last;	/* list of all groups, in the order in which they were found */
-	struct wait waits;		/* of a thread on a kernel thread, as that has stopped */
+	struct wait waits;		/* of the thread whose stack is in the unwinder */
 };
 
 enum { GROUP_LISTS = 1 << 16 };
@@ -37,22 +37,15 @@ struct group {
 	struct stack *stack;
 	const struct fiber *fiber;	/* the first thread with this stack */
 	int kernel_tid;
-	char *waits;			/* what it waits for; NULL: not read yet */
+	char *waits;			/* what it waits for */
 	size_t count;
 	struct group *same_hash, *next;
 };
 
 /* ---- output --------------------------------------------------------------------------- */
 
-/* waits: what the thread waits for, or NULL if that is to be read. */
 static void print_head(const struct bt *bt, const struct fiber *f, int kernel_tid, const char *waits)
 {
-	struct wait w;
-
-	if (!waits) {
-		wait_of(bt->target, &bt->all, f, NULL, &w);
-		waits = w.text;
-	}
 	fprintf(bt->out, "thread %d", f->tid);
 	if (*f->name || f->is_main)
 		fprintf(bt->out, " \"%s\"", *f->name ? f->name : "main");
@@ -83,22 +76,28 @@ static struct group **list_of(struct bt *bt, const struct stack *s)
 	return &bt->groups[(hash ^ hash >> 32) % GROUP_LISTS];
 }
 
+/* The group of the stack that is in the unwinder; NULL: none yet, or stacks are not grouped. */
+static struct group *group_of(struct bt *bt)
+{
+	struct group *g = bt->groups ? *list_of(bt, &bt->unwinder.stack) : NULL;
+
+	while (g && !same(g->stack, &bt->unwinder.stack))
+		g = g->same_hash;
+	return g;
+}
+
 static void add_to_group(struct bt *bt, const struct fiber *f, int kernel_tid)
 {
 	const struct stack *s = &bt->unwinder.stack;
-	struct group **list = list_of(bt, s), *g = *list;
+	struct group **list = list_of(bt, s), *g = group_of(bt);
 
-	while (g && !same(g->stack, s))
-		g = g->same_hash;
 	if (!g) {
 		g = calloc(1, sizeof(*g));
-		if (!g || !(g->stack = malloc(sizeof(*s))))
+		if (!g || !(g->stack = malloc(sizeof(*s))) || !(g->waits = strdup(bt->waits.text)))
 			die(EXIT_OTHER, "no memory");
 		*g->stack = *s;
 		g->fiber = f;
 		g->kernel_tid = kernel_tid;
-		if (kernel_tid && !(g->waits = strdup(bt->waits.text)))
-			die(EXIT_OTHER, "no memory");
 		g->same_hash = *list;
 		*list = g;
 		*bt->last = g;
@@ -128,7 +127,7 @@ static void found(struct bt *bt, const struct fiber *f, int kernel_tid)
 		add_to_group(bt, f, kernel_tid);
 		return;
 	}
-	print_head(bt, f, kernel_tid, kernel_tid ? bt->waits.text : NULL);
+	print_head(bt, f, kernel_tid, bt->waits.text);
 	print_stack(bt->out, &bt->unwinder, &bt->unwinder.stack);
 }
 
@@ -158,23 +157,49 @@ static void check_tids(const struct bt *bt)
 	}
 }
 
-/* Unwind a thread from its context at sp. False if sp is 0 or the thread has run meanwhile. */
-static bool by_context(struct bt *bt, const struct fiber *f, uint64_t sp)
+/*
+ * Unwind a thread from its saved context, and read what it waits for.  False if it has none or has run since
+ * it was listed: the context may be at the same place again, so its wait must be the same one, too.  A queued
+ * thread that yields begins no wait, so its stack must be the same one.
+ */
+static bool by_context(struct bt *bt, const struct fiber *f)
 {
-	if (!sp)
+	const struct target *t = bt->target;
+
+	if (!f->sp)
 		return false;
-	unwind_context(&bt->unwinder, sp);
-	if (target_field_at(bt->target, ENTRY_fiber_sp, f->address) != sp)
+	unwind_context(&bt->unwinder, f->sp, f->state == STATE_QUEUED);
+	if (!group_of(bt))
+		wait_of(t, &bt->all, f, NULL, &bt->waits);
+	if (f->state == STATE_QUEUED && !unwind_is_same(&bt->unwinder))
+		return false;
+	if (!fiber_is_same(t, f))
 		return false;
 	found(bt, f, 0);
 	return true;
 }
 
+/* The same for a thread that has run, by what its record says now.  Returns NULL, or why that is impossible. */
+static const char *by_new_context(struct bt *bt, struct fiber *f)
+{
+	enum { TRIES = 64 };
+
+	if (f->state == STATE_NATIVE)
+		return task_has_left(f->kernel_tid) ? "has ended" : "does not stop";
+	for (int i = 0; i < TRIES; i++) {
+		if (!fiber_again(bt->target, &bt->all, f))
+			return "has ended";
+		if (by_context(bt, f))
+			return NULL;
+	}
+	return "has run meanwhile";
+}
+
 /* Find the thread that runs on a kernel thread: by its record, or a native one by its kernel tid. */
-static const struct fiber *thread_on(const struct bt *bt, uint64_t record, int kernel_tid)
+static struct fiber *thread_on(const struct bt *bt, uint64_t record, int kernel_tid)
 {
 	for (size_t i = 0; i < bt->all.count; i++) {
-		const struct fiber *f = &bt->all.list[i];
+		struct fiber *f = &bt->all.list[i];
 
 		if (f->state == STATE_NATIVE ? f->kernel_tid == kernel_tid : f->address == record)
 			return f;
@@ -196,12 +221,17 @@ static bool by_kernel_thread(void *arg, int tid)
 	struct bt *bt = arg;
 	struct unwinder *u = &bt->unwinder;
 	const struct target *t = bt->target;
-	const struct fiber *f;
+	struct fiber *f;
 
 	if (!unwind_stop(u, tid))
 		return true;
 	f = thread_on(bt, u->registers.tcb + target_root(t, ENTRY_layout_record), tid);
 	if (f && !bt->found[f - bt->all.list] && is_wanted(bt, f)) {
+		/* If it had a context when it was listed, its wait is over. */
+		if (f->sp) {
+			f->state = STATE_RUNS;
+			f->waits = false;
+		}
 		wait_of(t, &bt->all, f, &u->registers, &bt->waits);
 		unwind_stopped(u);
 		found(bt, f, tid);
@@ -214,16 +244,16 @@ static void each_stack(struct bt *bt)
 	const struct source *s = &bt->target->source;
 
 	for (size_t i = 0; i < bt->all.count; i++)
-		if (is_wanted(bt, &bt->all.list[i]))
-			by_context(bt, &bt->all.list[i], bt->all.list[i].sp);
+		if (is_wanted(bt, &bt->all.list[i]) && !by_context(bt, &bt->all.list[i]) && target_end(bt->target))
+			return;
 	if (is_running_one_wanted(bt))
 		s->ops->each_thread(s, by_kernel_thread, bt);
-	for (size_t i = 0; i < bt->all.count; i++) {
-		const struct fiber *f = &bt->all.list[i];
+	for (size_t i = 0; i < bt->all.count && !target_end(bt->target); i++) {
+		struct fiber *f = &bt->all.list[i];
+		const char *why = bt->found[i] || !is_wanted(bt, f) ? NULL : by_new_context(bt, f);
 
-		if (!bt->found[i] && is_wanted(bt, f) &&
-		    !by_context(bt, f, target_field_at(bt->target, ENTRY_fiber_sp, f->address)))
-			fprintf(bt->out, "thread %d has run meanwhile\n", f->tid);
+		if (why)
+			fprintf(bt->out, "thread %d %s\n", f->tid, why);
 	}
 }
 

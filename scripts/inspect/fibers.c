@@ -15,8 +15,14 @@ struct reader {
 	const struct target *target;
 	struct records records;
 	struct fibers *all;
-	uint64_t ended;			/* the bits of fiber_life that are set if the life is over */
+	uint64_t ended;			/* ended_bits() */
 };
+
+/* The bits of fiber_life that are set if the life is over. */
+static uint64_t ended_bits(const struct target *t)
+{
+	return target_value(t, ENTRY_life_ended) | target_value(t, ENTRY_life_free);
+}
 
 static int compare(const void *a, const void *b)
 {
@@ -329,7 +335,7 @@ const char *fibers_try(const struct target *t, struct fibers *all, bool once)
 	struct reader r = {
 		.target = t,
 		.all = all,
-		.ended = target_value(t, ENTRY_life_ended) | target_value(t, ENTRY_life_free),
+		.ended = ended_bits(t),
 	};
 
 	memset(all, 0, sizeof(*all));
@@ -351,6 +357,41 @@ void fibers_read(const struct target *t, struct fibers *all, bool once)
 			"fiberize: %s: the list of threads is damaged: some are missing\n" :
 			"fiberize: %s: threads come and go too fast: some may be missing\n",
 			t->source.name);
+}
+
+bool fiber_is_same(const struct target *t, const struct fiber *f)
+{
+	uint64_t wait, sp;
+	const struct piece pieces[] = {
+		{ f->address + target_value(t, ENTRY_fiber_wait), &wait, sizeof(wait) },
+		{ f->address + target_value(t, ENTRY_fiber_sp), &sp, sizeof(sp) },
+	};
+
+	return target_read_pieces(t, pieces, 2) == 2 && wait == f->wait && sp == f->sp;
+}
+
+bool fiber_again(const struct target *t, const struct fibers *all, struct fiber *f)
+{
+	struct fibers one = { .tasks = all->tasks };
+	struct reader r = { .target = t, .all = &one };
+	const char *record = NULL;
+	bool is_there = false;
+
+	if (!f->address)
+		return false;
+	records_open(&r.records, t, false);
+	if (records_read(&r.records, f->address))
+		record = records_settled(&r.records, 0);
+	if (record && (int)target_field(t, ENTRY_fiber_tid, record) == f->tid &&
+	    !(target_field(t, ENTRY_fiber_life, record) & ended_bits(t)))
+		take(&r, f->address, record);
+	if (one.count) {
+		*f = *one.list;
+		is_there = true;
+	}
+	records_close(&r.records);
+	free(one.list);
+	return is_there;
 }
 
 bool fibers_dormant(const struct target *t)

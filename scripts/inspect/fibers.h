@@ -81,6 +81,14 @@ void fibers_read(const struct target *t, struct fibers *all, bool once);
 const char *fibers_try(const struct target *t, struct fibers *all, bool once);
 void fibers_free(struct fibers *all);
 
+/*
+ * fiber_is_same() tells whether a thread of a record still has the wait and the context that were read: then it has not
+ * run since, except that a queued thread may have yielded.  fiber_again() reads the thread's record once more;
+ * false if the thread has ended.
+ */
+bool fiber_is_same(const struct target *t, const struct fiber *f);
+bool fiber_again(const struct target *t, const struct fibers *all, struct fiber *f);
+
 /* The kernel function in which a kernel thread sleeps; "" if it does not sleep, or the kernel does not tell. */
 const char *kernel_function(int pid, int kernel_tid);
 

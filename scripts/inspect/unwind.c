@@ -6,7 +6,10 @@
 
 #include "scripts/process/say.h"
 
-enum { ONLY_THREAD = 1 };	/* libdwfl is told of one thread, which stands for the one to unwind */
+enum {
+	ONLY_THREAD = 1,	/* libdwfl is told of one thread, which stands for the one to unwind */
+	CONTEXT_COPIED = 4096,	/* bytes of the stack at a saved context; there may be a million of them */
+};
 
 static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread)
 {
@@ -70,22 +73,15 @@ static int one_frame(Dwfl_Frame *frame, void *arg)
 	return DWARF_CB_OK;
 }
 
-static void copy_stack(struct unwinder *u, uint64_t from)
-{
-	u->copied_from = from;
-	u->copied = sizeof(u->copy) / 8;
-	while (u->copied > 0 && !target_read(u->target, from, u->copy, u->copied))
-		u->copied /= 2;
-}
-
-void unwind_context(struct unwinder *u, uint64_t sp)
+void unwind_context(struct unwinder *u, uint64_t sp, bool whole)
 {
 	const struct target *t = u->target;
 	struct registers *r = &u->registers;
 
 	u->stack.depth = 0;
 	u->is_call = true;
-	copy_stack(u, sp);
+	u->copied_from = sp;
+	u->copied = source_read_up_to(&t->source, sp, u->copy, whole ? sizeof(u->copy) : CONTEXT_COPIED);
 	r->sp = sp + target_value(t, ENTRY_frame_size);
 	for (size_t i = 0; i < t->register_count; i++) {
 		const struct saved_register *saved = &t->registers[i];
@@ -97,6 +93,14 @@ void unwind_context(struct unwinder *u, uint64_t sp)
 			r->pc = r->values[saved->number];
 	}
 	dwfl_getthread_frames(u->dwfl, ONLY_THREAD, one_frame, u);
+}
+
+bool unwind_is_same(const struct unwinder *u)
+{
+	static char again[sizeof(u->copy)];
+
+	return source_read_up_to(&u->target->source, u->copied_from, again, u->copied) == u->copied &&
+	       memcmp(again, u->copy, u->copied) == 0;
 }
 
 bool unwind_stop(struct unwinder *u, int kernel_tid)

@@ -25,7 +25,7 @@ struct unwinder {
 	bool is_call;			/* the pc of the first frame is a return address, too */
 	uint64_t copied_from;		/* address of the memory in copy, from the stack pointer on */
 	size_t copied;
-	char copy[1 << 15];
+	char copy[1 << 17];
 };
 
 /*
@@ -36,8 +36,13 @@ void unwinder_open(struct unwinder *u, const struct target *t);
 const char *unwinder_try(struct unwinder *u, const struct target *t);
 void unwinder_close(struct unwinder *u);
 
-/* Unwind from the context saved at sp. */
-void unwind_context(struct unwinder *u, uint64_t sp);
+/*
+ * Unwind from the context saved at sp.  If the thread is queued it may run meanwhile, and be queued again at the same
+ * place.  Then, with whole, most of the stack is copied first, and unwind_is_same() tells later whether the stack has
+ * the same contents still: only then the frames are those of one moment.
+ */
+void unwind_context(struct unwinder *u, uint64_t sp, bool whole);
+bool unwind_is_same(const struct unwinder *u);
 
 /*
  * unwind_stop() stops a kernel thread for a moment and copies its registers and the top of its stack.

@@ -129,8 +129,7 @@ static bool stop(const struct source *s, int tid, struct registers *r, void *sta
 	for (size_t i = 0; i < s->core->thread_count; i++)
 		if (s->core->threads[i].tid == tid) {
 			*r = s->core->threads[i];
-			while (*stack_size > 0 && !read_memory(s, r->sp, stack, *stack_size))
-				*stack_size /= 2;
+			*stack_size = source_read_up_to(s, r->sp, stack, *stack_size);
 			return true;
 		}
 	return false;

@@ -165,9 +165,8 @@ static void *stop_and_let_go(void *arg)
 	if (!has_stopped(a->tid, &signal))
 		return NULL;
 	a->done = take_registers(a->tid, a->registers);
-	while (a->done && *a->stack_size > 0 &&
-	       !read_memory(a->source, a->registers->sp, a->stack, *a->stack_size))
-		*a->stack_size /= 2;
+	if (a->done)
+		*a->stack_size = source_read_up_to(a->source, a->registers->sp, a->stack, *a->stack_size);
 	/* PTRACE_DETACH fails if the thread has been killed meanwhile. */
 	if (ptrace(PTRACE_DETACH, a->tid, NULL, (void *)(intptr_t)signal) != 0)
 		has_stopped(a->tid, &signal);

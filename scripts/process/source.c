@@ -76,3 +76,27 @@ void registers_take(struct registers *r, const void *record, size_t size)
 	for (size_t i = 0; i < sizeof(arguments); i++)
 		r->call.arguments[i] = words[arguments[i]];
 }
+
+size_t source_read_up_to(const struct source *s, uint64_t address, void *buffer, size_t size)
+{
+	enum { PAGE = 4096 };		/* no page of the kernel's is smaller */
+	struct piece pieces[PIECES_MOST];
+	size_t count = 0, read = 0, done = 0;
+
+	/* A read ends at the first page that is missing, but only between two pieces. */
+	for (size_t at = 0; at < size && count < PIECES_MOST; at += pieces[count++].size) {
+		const size_t rest = PAGE - (address + at) % PAGE;
+
+		pieces[count] = (struct piece){
+			address + at, (char *)buffer + at, rest < size - at ? rest : size - at,
+		};
+	}
+	if (s->ops->read_pieces)
+		read = s->ops->read_pieces(s, pieces, count);
+	else
+		while (read < count && s->ops->read(s, pieces[read].address, pieces[read].buffer, pieces[read].size))
+			read++;
+	while (read--)
+		done += pieces[read].size;
+	return done;
+}

@@ -89,6 +89,12 @@ struct source {
 };
 
 /*
+ * Read size bytes, or as many as can be read before the end of the mapping, by as few system calls as possible.
+ * Returns how many were read; at most PIECES_MOST pages.
+ */
+size_t source_read_up_to(const struct source *s, uint64_t address, void *buffer, size_t size);
+
+/*
  * Open a live process by its pid, or a core file by its path.  live_open() returns the result of
  * program_open(); core_open() ends the tool with a message and an exit code on failure.
  */

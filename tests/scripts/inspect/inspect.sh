@@ -80,6 +80,34 @@ run "$fiberize" bt "$pid"
 same 'the frames that gdb has natively' "$(cat "$work/native")" "$(cat "$work/fibers")"
 stop
 
+# ---- threads that go on meanwhile: no stack is made of two
+
+# A stack has its beginning, and not two of what the threads do in turn.
+mixed()
+{
+	awk '
+		function judge() { if (head && (!begun || usleep + descends + yields > 1)) print head }
+		/^thread |^[0-9]+ threads/ {
+			judge()
+			head = / has (run meanwhile|ended)$/ ? "" : $0
+			begun = usleep = descends = yields = 0
+		}
+		/ (naps|naps_never|main) at .*naps\.c:/ { begun = 1 }
+		/ usleep / { usleep = 1 }
+		/ descends at / { descends = 1 }
+		/ yields at / { yields = 1 }
+		END { judge() }' "$1"
+}
+
+start "$fiberize" --processors 1 "$helpers/naps"
+for _ in {1..20}; do
+	run "$fiberize" bt "$pid"
+	printf '%s\n' "$out"
+done >"$work/looks"
+stop
+yes 'threads that nap: their stacks' grep -q ' naps at .*naps\.c:' "$work/looks"
+same 'threads that nap: no stack is made of two' '' "$(mixed "$work/looks")"
+
 # ---- the library is stripped, and is replaced while the process runs
 
 cp "$library" "$work/libfiberize.so"
