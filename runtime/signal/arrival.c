@@ -59,17 +59,21 @@ void fz_signal_look(struct fz_fiber *self)
 	 fz_signal_bit(SIG_TRAP) | fz_signal_bit(SIG_SYS) | fz_signal_bit(SIG_PIPE) | fz_signal_bit(SIG_XFSZ) | \
 	 fz_signal_bit(SIG_PROF) | fz_signal_bit(SIG_VTALRM))
 
-/* The signals with a handler that this thread would natively take while it waits.  The kernel prefers the main thread, and for SIGCHLD the one that made the child. */
+/*
+ * The signals with a handler that this thread would natively take while it waits.  The kernel prefers the main thread,
+ * and for SIGCHLD the one that made the child.
+ */
 static uint64_t would_take(const struct fz_fiber *self)
 {
 	const uint64_t set = fz_signal_with_handler() & ~self->mask & ~FROM_ITSELF;
-	const uint64_t of_children = self->thread.has_children ? fz_signal_bit(SIG_CHLD) : 0;
 	const struct fz_fiber *main_fiber;
 
 	if (FZ_LIKELY(!set) || self->thread.is_main)
 		return set;
 	main_fiber = fz_fiber_main();
-	return main_fiber ? set & (main_fiber->mask | of_children) : set;
+	if (!main_fiber)
+		return set;
+	return set & (main_fiber->mask | (self->thread.has_children ? fz_signal_bit(SIG_CHLD) : 0));
 }
 
 void fz_signal_catch_up(struct fz_fiber *self)

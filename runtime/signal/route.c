@@ -133,24 +133,13 @@ struct search {
 static bool deliver_to_any(struct fz_fiber *f, void *arg)
 {
 	struct search *s = arg;
-	struct delivery *d = s->delivery;
 	bool last = f->all.next == NULL;
 
 	if (!choose(f, &s->choice) && !last)
 		return false;
-	if (s->choice.waits && d->to_handlers_only)
-		return true;
-	if (s->choice.waits) {
-		fz_signal_deliver(s->choice.waits, d->node);
-		d->outcome = DELIVERED;
-	} else if (s->choice.takes) {
-		if ((uintptr_t)fz_signal_action_get(d->node->sig).handler > 1) {
-			fz_signal_deliver(s->choice.takes, d->node);
-			d->outcome = DELIVERED;
-		} else {
-			d->outcome = BY_DEFAULT;
-		}
-	}
+	f = s->choice.waits ? s->choice.waits : s->choice.takes;
+	if (f)
+		deliver_to(f, s->delivery);
 	return true;
 }
 
