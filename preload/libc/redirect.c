@@ -189,9 +189,8 @@ static void plan_all(const struct fz_text *text)
 	for (unsigned i = 0; i < ENTRIES; i++)
 		plan(&entries[i], text, i);
 	for (unsigned i = 0; i < ENTRIES; i++)
-		for (unsigned k = 0; k < ENTRIES; k++)
-			if (entries[i].group != ALONE && entries[k].left_alone &&
-			    entries[i].group == entries[k].group)
+		for (unsigned k = 0; entries[i].group != ALONE && k < ENTRIES; k++)
+			if (entries[k].left_alone && entries[i].group == entries[k].group)
 				entries[i].left_alone = entries[k].left_alone;
 }
 
