@@ -280,6 +280,16 @@ UNUSED static pthread_t start_asleep(void *(*fn)(void *), void *arg)
 	return t;
 }
 
+/* Block a signal in the calling thread (SIG_BLOCK), or let it in (SIG_UNBLOCK). */
+UNUSED static void mask_signal(int how, int sig)
+{
+	sigset_t set;
+
+	CHECK_OK(sigemptyset(&set));
+	CHECK_OK(sigaddset(&set, sig));
+	CHECK_OK(pthread_sigmask(how, &set, NULL));
+}
+
 /* Do part(arg) in a process of its own. */
 UNUSED static void run_in_child(void (*part)(int), int arg)
 {

@@ -142,12 +142,9 @@ static sigjmp_buf back;
 
 __attribute__((noinline)) static void jump(volatile int depth)
 {
-	sigset_t usr1;
-
 	if (depth)
 		jump(depth - 1);
-	CHECK_OK(sigemptyset(&usr1) || sigaddset(&usr1, SIGUSR1));
-	CHECK_OK(pthread_sigmask(SIG_BLOCK, &usr1, NULL));
+	mask_signal(SIG_BLOCK, SIGUSR1);
 	siglongjmp(back, 0);
 }
 

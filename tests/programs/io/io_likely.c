@@ -83,7 +83,6 @@ static void *ends_otherwise(void *arg)
 {
 	struct sigaction action = { .sa_handler = ignore };
 	char buf[SIZE];
-	sigset_t blocked;
 
 	CHECK_OK(sigaction(SIGUSR1, &action, NULL));
 	set_timeout(pair[0], SO_RCVTIMEO, 20);
@@ -99,9 +98,7 @@ static void *ends_otherwise(void *arg)
 	fill(pair[0]);
 	pthread_barrier_wait(&polled);
 	CHECK_ERR(read(pair[0], buf, SIZE), EINTR);
-	sigemptyset(&blocked);
-	sigaddset(&blocked, SIGUSR1);
-	CHECK_OK(pthread_sigmask(SIG_BLOCK, &blocked, NULL));
+	mask_signal(SIG_BLOCK, SIGUSR1);
 	atomic_store(&interrupted, true);
 	fill(pair[0]);
 	pthread_barrier_wait(&taken);

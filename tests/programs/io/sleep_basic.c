@@ -152,15 +152,12 @@ static void interrupted(int flags)
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = flags };
 	struct timespec ts = { 3600, 0 }, rem = { 0, 0 };
 	pthread_t self = pthread_self(), t;
-	sigset_t set;
 
 	CHECK_OK(sigaction(SIGUSR1, &action, NULL));
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
-	CHECK_OK(pthread_sigmask(SIG_BLOCK, &set, NULL));
+	mask_signal(SIG_BLOCK, SIGUSR1);
 	stop = 0;
 	t = start(pester, &self);
-	CHECK_OK(pthread_sigmask(SIG_UNBLOCK, &set, NULL));
+	mask_signal(SIG_UNBLOCK, SIGUSR1);
 	CHECK_ERR(nanosleep(&ts, &rem), EINTR);
 	CHECK(rem.tv_sec > 3000 && rem.tv_sec <= 3600);
 	CHECK_INT(clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, &rem), EINTR);

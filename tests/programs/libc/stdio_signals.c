@@ -35,7 +35,6 @@ static void interrupted(enum pair_kind kind, int flags)
 {
 	struct sigaction sa = { .sa_handler = count, .sa_flags = flags };
 	struct reader r = { .began = EVENT_INIT };
-	sigset_t usr1;
 	pthread_t t;
 	int fd[2];
 
@@ -46,9 +45,7 @@ static void interrupted(enum pair_kind kind, int flags)
 	t = start(reads_one, &r);
 	event_wait(&r.began, 1);
 	/* Not for us. */
-	sigemptyset(&usr1);
-	sigaddset(&usr1, SIGUSR1);
-	CHECK_OK(pthread_sigmask(SIG_BLOCK, &usr1, NULL));
+	mask_signal(SIG_BLOCK, SIGUSR1);
 	usleep(20000);
 	CHECK_OK(pthread_kill(t, SIGUSR1));
 	while (!handled)
@@ -65,7 +62,7 @@ static void interrupted(enum pair_kind kind, int flags)
 				CHECK_OK(pthread_kill(t, SIGUSR1));
 		}
 	}
-	CHECK_OK(pthread_sigmask(SIG_UNBLOCK, &usr1, NULL));
+	mask_signal(SIG_UNBLOCK, SIGUSR1);
 	if (flags & SA_RESTART) {
 		CHECK_INT(r.got, 'z');
 	} else {

@@ -74,20 +74,11 @@ static int look(void)
 	return fflush(stdout) ? 1 : 0;
 }
 
-static void block(int sig)
-{
-	sigset_t set;
-
-	CHECK_OK(sigemptyset(&set));
-	CHECK_OK(sigaddset(&set, sig));
-	CHECK_OK(pthread_sigmask(SIG_BLOCK, &set, NULL));
-}
-
 static void block_all_that_is_sent(void)
 {
-	block(SIGUSR1);
-	block(SIGUSR2);
-	block(REALTIME);
+	mask_signal(SIG_BLOCK, SIGUSR1);
+	mask_signal(SIG_BLOCK, SIGUSR2);
+	mask_signal(SIG_BLOCK, REALTIME);
 }
 
 static void *takes(void *arg)
@@ -95,11 +86,10 @@ static void *takes(void *arg)
 	sigset_t set;
 	int sig;
 
-	block(SIGHUP);
-	block(SIGTERM);
 	CHECK_OK(sigemptyset(&set));
 	CHECK_OK(sigaddset(&set, SIGHUP));
 	CHECK_OK(sigaddset(&set, SIGTERM));
+	CHECK_OK(pthread_sigmask(SIG_BLOCK, &set, NULL));
 	CHECK_OK(sigwait(&set, &sig));
 	return arg;
 }
@@ -223,7 +213,7 @@ static void case_of(void)
 	ignore(SIGTERM);
 	ignore(SIGWINCH);
 	CHECK_OK(pipe(handler_begun));
-	block(SIGQUIT);
+	mask_signal(SIG_BLOCK, SIGQUIT);
 	block_all_that_is_sent();
 	if (caller != ALONE) {
 		start(takes, NULL);

@@ -236,14 +236,13 @@ static void signals_to_the_group(void)
 /* A signal for the process is kept, although it is ignored, if main blocks it. */
 static void kept_during_system(void)
 {
-	const sigset_t set = set_of(SIGUSR1);
 	pthread_t waiter;
 
-	CHECK_OK(pthread_sigmask(SIG_BLOCK, &set, NULL));
+	mask_signal(SIG_BLOCK, SIGUSR1);
 	waiter = start_waiter(SIGUSR1);
 	CHECK_OK(system("kill -USR1 $PPID"));
 	finish(waiter);
-	CHECK_OK(pthread_sigmask(SIG_UNBLOCK, &set, NULL));
+	mask_signal(SIG_UNBLOCK, SIGUSR1);
 }
 
 int main(void)

@@ -222,15 +222,6 @@ static pid_t ends_after(pid_t other)
 	return pid;
 }
 
-static void mask_child_signal(int how)
-{
-	sigset_t set;
-
-	CHECK_OK(sigemptyset(&set));
-	CHECK_OK(sigaddset(&set, SIGCHLD));
-	CHECK_OK(pthread_sigmask(how, &set, NULL));
-}
-
 /*
  * The handler writes into the information that the thread waits for, before the thread's child ends and when it ends:
  * then that no child has ended, for one is left.  The thread has got its child all the same.
@@ -240,7 +231,7 @@ static void *shares(void *arg)
 	const pid_t left = make_child(), other = make_child();
 	pid_t own;
 
-	mask_child_signal(SIG_UNBLOCK);
+	mask_signal(SIG_UNBLOCK, SIGCHLD);
 	reaped = 0;
 	handle(SIGCHLD, reaps_all, SA_RESTART);
 	own = ends_after(other);
@@ -303,7 +294,7 @@ int main(void)
 	}
 	shares(NULL);
 	/* So that the other thread gets it. */
-	mask_child_signal(SIG_BLOCK);
+	mask_signal(SIG_BLOCK, SIGCHLD);
 	finish(start(shares, NULL));
 	return success();
 }

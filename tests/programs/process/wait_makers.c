@@ -31,15 +31,6 @@ static void handle(int flags)
 	CHECK_OK(sigaction(SIGCHLD, &action, NULL));
 }
 
-static void mask_child_signal(int how)
-{
-	sigset_t set;
-
-	CHECK_OK(sigemptyset(&set));
-	CHECK_OK(sigaddset(&set, SIGCHLD));
-	CHECK_OK(pthread_sigmask(how, &set, NULL));
-}
-
 /* The child ends when all threads of its parent sleep. */
 static pid_t make_child(void)
 {
@@ -85,7 +76,7 @@ static void *makes(void *arg)
 	maker = pthread_self();
 	if (way->changed)
 		setfsuid(geteuid());
-	mask_child_signal(SIG_UNBLOCK);
+	mask_signal(SIG_UNBLOCK, SIGCHLD);
 	make_and_wait(CHILDREN);
 	CHECK_INT(handled, CHILDREN);
 	CHECK_INT(elsewhere, 0);
@@ -112,7 +103,7 @@ static void *accepts_too(void *arg)
 {
 	char c;
 
-	mask_child_signal(SIG_UNBLOCK);
+	mask_signal(SIG_UNBLOCK, SIGCHLD);
 	CHECK_INT(read(*(int *)arg, &c, 1), 1);
 	return arg;
 }
@@ -124,19 +115,19 @@ static void beside_another(const struct way *way)
 	int ends[2];
 
 	CHECK_OK(pipe2(ends, O_CLOEXEC));
-	mask_child_signal(SIG_BLOCK);
+	mask_signal(SIG_BLOCK, SIGCHLD);
 	t = start(accepts_too, &ends[0]);
 	in_maker(way);
 	CHECK_INT(write(ends[1], "x", 1), 1);
 	finish(t);
-	mask_child_signal(SIG_UNBLOCK);
+	mask_signal(SIG_UNBLOCK, SIGCHLD);
 	CHECK_OK(close(ends[0]));
 	CHECK_OK(close(ends[1]));
 }
 
 static void *makes_blocked(void *arg)
 {
-	mask_child_signal(SIG_BLOCK);
+	mask_signal(SIG_BLOCK, SIGCHLD);
 	*(pid_t *)arg = make_child();
 	/* Until the main thread has handled it. */
 	while (!handled)

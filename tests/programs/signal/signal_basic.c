@@ -26,15 +26,6 @@ static void handle(int sig, int flags)
 	CHECK_OK(sigaction(sig, &action, NULL));
 }
 
-static void mask(int how, int sig)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, sig);
-	CHECK_OK(pthread_sigmask(how, &set, NULL));
-}
-
 static int is_blocked(int sig)
 {
 	sigset_t set;
@@ -62,10 +53,10 @@ static void accept_ends(void)
 	char c;
 
 	handle(SIGUSR1, 0);
-	mask(SIG_BLOCK, SIGUSR1);
+	mask_signal(SIG_BLOCK, SIGUSR1);
 	stop = 0;
 	t = start(kill_process, (void *)(intptr_t)SIGUSR1);
-	mask(SIG_UNBLOCK, SIGUSR1);
+	mask_signal(SIG_UNBLOCK, SIGUSR1);
 	CHECK_ERR(accept(fd, NULL, NULL), EINTR);
 	CHECK_ERR(read(pipe_fd[0], &c, 1), EINTR);
 	CHECK(on_main > 0);
@@ -105,9 +96,9 @@ static void accept_goes_on(void)
 	char c;
 
 	handle(SIGUSR2, SA_RESTART);
-	mask(SIG_BLOCK, SIGUSR2);
+	mask_signal(SIG_BLOCK, SIGUSR2);
 	t = start(connect_after, &address);
-	mask(SIG_UNBLOCK, SIGUSR2);
+	mask_signal(SIG_UNBLOCK, SIGUSR2);
 	got = accept(fd, NULL, NULL);
 	CHECK(got >= 0);
 	CHECK_INT(read(got, &c, 1), 1);
@@ -123,7 +114,7 @@ static void *reads_signals(void *arg)
 {
 	char c;
 
-	mask(SIG_BLOCK, SIGUSR1);
+	mask_signal(SIG_BLOCK, SIGUSR1);
 	event_post(&ready);
 	for (int i = 0; i < 10; i++) {
 		CHECK_INT(read(pipe_fd[0], &c, 1), 1);
@@ -176,7 +167,7 @@ static void *inherits(void *arg)
 	CHECK_INT(is_blocked(SIGHUP), 1);
 	CHECK_INT(is_blocked(SIGUSR1), 0);
 	/* One's own mask is nobody else's. */
-	mask(SIG_BLOCK, SIGUSR1);
+	mask_signal(SIG_BLOCK, SIGUSR1);
 	usleep(2000);
 	CHECK_INT(is_blocked(SIGUSR1), 1);
 	return arg;
@@ -187,8 +178,8 @@ static void signal_thread(void)
 	pthread_t t, other;
 
 	ready.count = 0;
-	mask(SIG_BLOCK, SIGTERM);
-	mask(SIG_BLOCK, SIGHUP);
+	mask_signal(SIG_BLOCK, SIGTERM);
+	mask_signal(SIG_BLOCK, SIGHUP);
 	other = start(inherits, NULL);
 	t = start(waits, NULL);
 	CHECK_OK(kill(getpid(), SIGHUP));
@@ -256,13 +247,13 @@ static void directed(void)
 	CHECK_OK(raise(SIGUSR1));
 	CHECK_INT(here, 2);
 	/* Blocked: pending until it is let in. */
-	mask(SIG_BLOCK, SIGUSR1);
+	mask_signal(SIG_BLOCK, SIGUSR1);
 	CHECK_OK(raise(SIGUSR1));
 	CHECK_INT(here, 2);
 	sigset_t set;
 	CHECK_OK(sigpending(&set));
 	CHECK_INT(sigismember(&set, SIGUSR1), 1);
-	mask(SIG_UNBLOCK, SIGUSR1);
+	mask_signal(SIG_UNBLOCK, SIGUSR1);
 	CHECK_INT(here, 3);
 	close(p[0]);
 	close(p[1]);
@@ -273,7 +264,7 @@ static void *pauses(void *arg)
 {
 	sigset_t set;
 
-	mask(SIG_BLOCK, SIGUSR1);
+	mask_signal(SIG_BLOCK, SIGUSR1);
 	CHECK_OK(pthread_sigmask(SIG_SETMASK, NULL, &set));
 	sigdelset(&set, SIGUSR1);
 	event_post(&ready);
@@ -299,10 +290,10 @@ static void by_id_of_thread(void)
 	pid_t id;
 
 	handle(SIGUSR2, 0);
-	mask(SIG_BLOCK, SIGUSR2);
+	mask_signal(SIG_BLOCK, SIGUSR2);
 	ready.count = 0;
 	t = start(tells_id, &id);
-	mask(SIG_UNBLOCK, SIGUSR2);
+	mask_signal(SIG_UNBLOCK, SIGUSR2);
 	event_wait(&ready, 1);
 	CHECK_OK(kill(id, 0));
 	handled = on_main = 0;

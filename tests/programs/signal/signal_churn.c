@@ -38,13 +38,9 @@ static void handler(int sig, siginfo_t *info, void *context)
 
 static void change_mask(int how)
 {
-	sigset_t set;
-
-	CHECK_OK(sigemptyset(&set));
-	CHECK_OK(sigaddset(&set, SIG));
 	if (how == SIG_UNBLOCK)
 		blocks = false;
-	CHECK_OK(pthread_sigmask(how, &set, NULL));
+	mask_signal(how, SIG);
 	blocks = how == SIG_BLOCK;
 }
 

@@ -13,25 +13,16 @@
 static int pipe_fds[2], end_fds[2];
 static sigjmp_buf jump;
 
-static void change_mask(int how, int sig)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, sig);
-	CHECK_OK(pthread_sigmask(how, &set, NULL));
-}
-
 static void blocks_another(int sig)
 {
 	(void)sig;
-	change_mask(SIG_BLOCK, SIGUSR2);
+	mask_signal(SIG_BLOCK, SIGUSR2);
 }
 
 static void unblocks_another(int sig)
 {
 	(void)sig;
-	change_mask(SIG_UNBLOCK, SIGUSR2);
+	mask_signal(SIG_UNBLOCK, SIGUSR2);
 }
 
 static void leaves(int sig)
@@ -93,7 +84,7 @@ static void taken_by_signalfd(void)
 	sigset_t set;
 	int fd;
 
-	change_mask(SIG_BLOCK, SIGUSR2);
+	mask_signal(SIG_BLOCK, SIGUSR2);
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR2);
 	fd = signalfd(-1, &set, SFD_CLOEXEC);
@@ -102,7 +93,7 @@ static void taken_by_signalfd(void)
 	CHECK_INT(read(fd, &info, sizeof(info)), sizeof(info));
 	CHECK_INT(info.ssi_signo, SIGUSR2);
 	close(fd);
-	change_mask(SIG_UNBLOCK, SIGUSR2);
+	mask_signal(SIG_UNBLOCK, SIGUSR2);
 }
 
 int main(void)
@@ -124,7 +115,7 @@ int main(void)
 	taken_by_signalfd();
 
 	handle(SIGUSR1, unblocks_another);
-	change_mask(SIG_BLOCK, SIGUSR2);
+	mask_signal(SIG_BLOCK, SIGUSR2);
 	CHECK_OK(raise(SIGUSR1));
 	taken_by_signalfd();
 	accepted();

@@ -62,16 +62,12 @@ static void expect_none_to_take(int sig)
 
 static void unblock_and_expect(int sig, int want, int want_last)
 {
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, sig);
 	handled = 0;
-	CHECK_OK(pthread_sigmask(SIG_UNBLOCK, &set, NULL));
+	mask_signal(SIG_UNBLOCK, sig);
 	CHECK_INT(handled, want);
 	if (want)
 		CHECK_INT(last, want_last);
-	CHECK_OK(pthread_sigmask(SIG_BLOCK, &set, NULL));
+	mask_signal(SIG_BLOCK, sig);
 }
 
 /* ---- for a thread, by another -------------------------------------------- */

@@ -70,17 +70,14 @@ static void create_beside_signal(int delay)
 int main(void)
 {
 	struct sigaction sa = { .sa_handler = handler, .sa_flags = SA_RESTART };
-	sigset_t alarm;
 	pthread_t t;
 
 	CHECK_OK(pipe(asked));
 	CHECK_OK(pipe(answered));
 	CHECK_OK(sigaction(SIGALRM, &sa, NULL));
-	CHECK_OK(sigemptyset(&alarm));
-	CHECK_OK(sigaddset(&alarm, SIGALRM));
-	CHECK_OK(pthread_sigmask(SIG_BLOCK, &alarm, NULL));
+	mask_signal(SIG_BLOCK, SIGALRM);
 	t = start(answers, NULL);
-	CHECK_OK(pthread_sigmask(SIG_UNBLOCK, &alarm, NULL));
+	mask_signal(SIG_UNBLOCK, SIGALRM);
 	for (int delay = 1; delay <= MOST; delay++)
 		create_beside_signal(delay);
 	CHECK_OK(close(asked[1]));

@@ -34,15 +34,6 @@ static void handler(int sig)
 	}
 }
 
-static void change_mask(int how, int sig)
-{
-	sigset_t set;
-
-	CHECK_OK(sigemptyset(&set));
-	CHECK_OK(sigaddset(&set, sig));
-	CHECK_OK(pthread_sigmask(how, &set, NULL));
-}
-
 /* ---- turn by turn ---------------------------------------------------------- */
 
 struct player {
@@ -110,7 +101,7 @@ static void *plays(void *arg)
 {
 	struct player *p = arg;
 
-	change_mask(SIG_BLOCK, SIG);
+	mask_signal(SIG_BLOCK, SIG);
 	CHECK_OK(pipe(p->pipe_fd));
 	p->epoll_fd = epoll_create1(0);
 	CHECK(p->epoll_fd >= 0);
@@ -203,11 +194,11 @@ static void *leaves_sigwait(void *arg)
 	CHECK_OK(sigaddset(&set, OTHER));
 	CHECK_OK(sigaddset(&set, REALTIME));
 	CHECK_OK(pthread_sigmask(SIG_BLOCK, &set, NULL));
-	change_mask(SIG_BLOCK, SIG);
+	mask_signal(SIG_BLOCK, SIG);
 	if (sigsetjmp(back, 1) == 0) {
 		leaves = 1;
 		event_post(&l->blocks);
-		change_mask(SIG_UNBLOCK, SIG);
+		mask_signal(SIG_UNBLOCK, SIG);
 		if (l->limited)
 			sigtimedwait(&set, NULL, &limit);
 		else
@@ -260,11 +251,11 @@ int main(int argc, char **argv)
 	CHECK_OK(sigaction(REALTIME, &sa, NULL));
 	for (int way = 0; way < WAYS; way++)
 		play(way);
-	change_mask(SIG_BLOCK, OTHER);
-	change_mask(SIG_BLOCK, REALTIME);
+	mask_signal(SIG_BLOCK, OTHER);
+	mask_signal(SIG_BLOCK, REALTIME);
 	left_by_jump(false);
 	left_by_jump(true);
-	change_mask(SIG_UNBLOCK, OTHER);
+	mask_signal(SIG_UNBLOCK, OTHER);
 	cancelled();
 	return success();
 }

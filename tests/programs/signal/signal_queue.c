@@ -31,15 +31,6 @@ static void handle(int sig)
 	CHECK_OK(sigaction(sig, &sa, NULL));
 }
 
-static void mask(int how, int sig)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, sig);
-	CHECK_OK(pthread_sigmask(how, &set, NULL));
-}
-
 static union sigval value(int n)
 {
 	return (union sigval){ .sival_int = n };
@@ -51,9 +42,9 @@ static struct event ready = EVENT_INIT, go = EVENT_INIT;
 
 static void *receives_all(void *arg)
 {
-	mask(SIG_BLOCK, SIGRTMIN + 1);
-	mask(SIG_BLOCK, SIGRTMIN + 2);
-	mask(SIG_BLOCK, SIGUSR1);
+	mask_signal(SIG_BLOCK, SIGRTMIN + 1);
+	mask_signal(SIG_BLOCK, SIGRTMIN + 2);
+	mask_signal(SIG_BLOCK, SIGUSR1);
 	event_post(&ready);
 	event_wait(&go, 1);
 	CHECK_INT(count, 0);
@@ -62,19 +53,19 @@ static void *receives_all(void *arg)
 	CHECK_INT(sigismember(&set, SIGRTMIN + 1), 1);
 	CHECK_INT(sigismember(&set, SIGRTMIN + 2), 1);
 	CHECK_INT(sigismember(&set, SIGUSR1), 1);
-	mask(SIG_UNBLOCK, SIGRTMIN + 2);
+	mask_signal(SIG_UNBLOCK, SIGRTMIN + 2);
 	CHECK_INT(count, N);
 	for (int i = 0; i < N; i++)
 		CHECK_INT(got[i], (SIGRTMIN + 2) * 1000 + i);
 	CHECK_INT(last.si_code, SI_QUEUE);
 	CHECK_INT(last.si_pid, getpid());
 	CHECK_INT(last.si_uid, getuid());
-	mask(SIG_UNBLOCK, SIGRTMIN + 1);
+	mask_signal(SIG_UNBLOCK, SIGRTMIN + 1);
 	CHECK_INT(count, 2 * N);
 	for (int i = 0; i < N; i++)
 		CHECK_INT(got[N + i], (SIGRTMIN + 1) * 1000 + i);
 	/* Standard: one of the many. */
-	mask(SIG_UNBLOCK, SIGUSR1);
+	mask_signal(SIG_UNBLOCK, SIGUSR1);
 	CHECK_INT(count, 2 * N + 1);
 	CHECK_INT(last.si_code, SI_TKILL);
 	CHECK_OK(sigpending(&set));
@@ -105,7 +96,7 @@ static void to_a_thread(void)
 static void *sends_many(void *arg)
 {
 	/* Or some would come here, while the main thread is in its handler. */
-	mask(SIG_BLOCK, SIGRTMIN + 3);
+	mask_signal(SIG_BLOCK, SIGRTMIN + 3);
 	for (int i = 0; i < N; i++)
 		while (sigqueue(getpid(), SIGRTMIN + 3, value(i)) < 0)
 			CHECK_INT(errno, EAGAIN);
@@ -177,8 +168,8 @@ static void by_sigwaitinfo(bool directed)
 {
 	enum { ROUNDS = 50 };
 
-	mask(SIG_BLOCK, SIGRTMIN + 4);
-	mask(SIG_BLOCK, SIGRTMIN + 7);
+	mask_signal(SIG_BLOCK, SIGRTMIN + 4);
+	mask_signal(SIG_BLOCK, SIGRTMIN + 7);
 	for (int round = 0; round < ROUNDS; round++) {
 		pthread_t t;
 
@@ -191,8 +182,8 @@ static void by_sigwaitinfo(bool directed)
 			queue(t, directed, SIGRTMIN + 7, i);
 		finish(t);
 	}
-	mask(SIG_UNBLOCK, SIGRTMIN + 7);
-	mask(SIG_UNBLOCK, SIGRTMIN + 4);
+	mask_signal(SIG_UNBLOCK, SIGRTMIN + 7);
+	mask_signal(SIG_UNBLOCK, SIGRTMIN + 4);
 	printf("by sigwaitinfo, %s\n", directed ? "to the thread" : "to the process");
 }
 
@@ -237,14 +228,14 @@ static void *has_limit(void *arg)
 {
 	int n = 1, err;
 
-	mask(SIG_BLOCK, SIGRTMIN + 6);
+	mask_signal(SIG_BLOCK, SIGRTMIN + 6);
 	queue_one();
 	while (!(err = pthread_sigqueue(pthread_self(), SIGRTMIN + 6, value(0))))
 		n++;
 	CHECK_INT(err, EAGAIN);
 	CHECK(n <= 64);
 	count = 0;
-	mask(SIG_UNBLOCK, SIGRTMIN + 6);
+	mask_signal(SIG_UNBLOCK, SIGRTMIN + 6);
 	CHECK_INT(count, n);
 	queue_one();
 	CHECK_INT(count, n + 1);

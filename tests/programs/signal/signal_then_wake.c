@@ -354,22 +354,13 @@ static void await_child(void)
 	}
 }
 
-static void change_mask(int how)
-{
-	sigset_t set;
-
-	CHECK_OK(sigemptyset(&set));
-	CHECK_OK(sigaddset(&set, SIG));
-	CHECK_OK(pthread_sigmask(how, &set, NULL));
-}
-
 static void *use_all(void *arg)
 {
-	change_mask(SIG_UNBLOCK);
+	mask_signal(SIG_UNBLOCK, SIG);
 	for (size_t i = 0; i < COUNT(kinds); i++)
 		use(&kinds[i]);
 	await_child();
-	change_mask(SIG_BLOCK);
+	mask_signal(SIG_BLOCK, SIG);
 	return arg;
 }
 
@@ -436,7 +427,7 @@ int main(int argc, char **argv)
 		rounds = atoi(argv[1]);
 	prepare();
 	CHECK_OK(pipe(never));
-	change_mask(SIG_BLOCK);
+	mask_signal(SIG_BLOCK, SIG);
 	waits = start(idle, &never[0]);
 	CHECK_OK(sigaction(SIG, &action, NULL));
 	use_all(NULL);

@@ -20,13 +20,6 @@ static sigset_t set_of(int a, int b)
 	return set;
 }
 
-static void mask(int how, int sig)
-{
-	sigset_t set = set_of(sig, 0);
-
-	CHECK_OK(pthread_sigmask(how, &set, NULL));
-}
-
 static volatile int stop;
 
 static void *sleeps(void *arg)
@@ -137,14 +130,14 @@ static void ignored(void)
 	pid_t pid;
 
 	CHECK(signal(SIGHUP, SIG_IGN) == SIG_DFL);
-	mask(SIG_BLOCK, SIGHUP);
+	mask_signal(SIG_BLOCK, SIGHUP);
 	t = start(sends_later, (void *)(intptr_t)SIGHUP);
 	CHECK_OK(sigwait(&set, &sig));
 	CHECK_INT(sig, SIGHUP);
 	finish(t);
 	CHECK_OK(sigaction(SIGHUP, NULL, &sa));
 	CHECK(sa.sa_handler == SIG_IGN);
-	mask(SIG_UNBLOCK, SIGHUP);
+	mask_signal(SIG_UNBLOCK, SIGHUP);
 	CHECK_OK(kill(getpid(), SIGHUP));
 	/* A child, and what it executes, ignore it, too. */
 	pid = fork();
@@ -181,11 +174,11 @@ static void children_meanwhile(void)
 {
 	pthread_t t;
 
-	mask(SIG_BLOCK, SIGHUP);
+	mask_signal(SIG_BLOCK, SIGHUP);
 	signal(SIGHUP, SIG_IGN);
 	t = start(waits_for_hup, NULL);
 	settle();
-	mask(SIG_UNBLOCK, SIGHUP);
+	mask_signal(SIG_UNBLOCK, SIGHUP);
 	for (int i = 0; i < 5; i++)
 		CHECK_INT(system("kill -HUP $$; exit 6"), 6 << 8);
 	signal(SIGHUP, SIG_DFL);
@@ -231,7 +224,7 @@ static void endings(void)
 	siginfo_t info;
 	int sig;
 
-	mask(SIG_BLOCK, SIGUSR1);
+	mask_signal(SIG_BLOCK, SIGUSR1);
 	CHECK_OK(sigaction(SIGUSR2, &sa, NULL));
 	before = now(CLOCK_MONOTONIC);
 	CHECK_ERR(sigtimedwait(&set, &info, &ts), EAGAIN);
@@ -292,7 +285,7 @@ static void many_waiters(void)
 	enum { WAITERS = 8, SIGNALS = 400 };
 	pthread_t t[WAITERS];
 
-	mask(SIG_BLOCK, SIGRTMIN + 1);
+	mask_signal(SIG_BLOCK, SIGRTMIN + 1);
 	for (int i = 0; i < WAITERS; i++)
 		t[i] = start(waits_many, NULL);
 	for (int i = 0; i < SIGNALS; i++)
@@ -381,7 +374,7 @@ int main(void)
 	finish(start(nothing, NULL));
 	workers_unblocked();
 	whole_set();
-	mask(SIG_UNBLOCK, SIGHUP);
+	mask_signal(SIG_UNBLOCK, SIGHUP);
 	ignored();
 	children_meanwhile();
 	endings();

@@ -39,12 +39,8 @@ static void handler(int sig, siginfo_t *info, void *context)
 
 static void change_mask(int how)
 {
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIG);
 	accepts = how == SIG_UNBLOCK;
-	CHECK_OK(pthread_sigmask(how, &set, NULL));
+	mask_signal(how, SIG);
 }
 
 struct role {

@@ -41,11 +41,7 @@ static void check_mask(int chld)
 
 static void *blocks(void *arg)
 {
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGCHLD);
-	CHECK_OK(pthread_sigmask(SIG_BLOCK, &set, NULL));
+	mask_signal(SIG_BLOCK, SIGCHLD);
 	CHECK_INT(system("exit 3"), 3 << 8);
 	check_mask(1);
 	return arg;
