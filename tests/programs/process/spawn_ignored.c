@@ -31,8 +31,8 @@ static void *waits(void *arg)
 	const sigset_t set = set_of(signal);
 	int sig;
 
+	/* An ignored signal that no thread blocks is dropped: it may be sent only after this. */
 	CHECK_OK(pthread_sigmask(SIG_BLOCK, &set, NULL));
-	/* Before it blocks the signal, that would be dropped. */
 	event_post(&will_sleep);
 	/* Natively SIGCHLD, which system() blocks in its thread, may interrupt the wait. */
 	do
@@ -40,11 +40,6 @@ static void *waits(void *arg)
 	while (sig < 0 && errno == EINTR);
 	CHECK_INT(sig, signal);
 	return NULL;
-}
-
-static pthread_t start_waiter(int sig)
-{
-	return start_asleep(waits, (void *)(intptr_t)sig);
 }
 
 static unsigned long long bit(int sig)
@@ -193,7 +188,7 @@ static void system_sees_what_is_ignored(void)
 	pthread_t waiter;
 
 	CHECK(signal(SIGINT, SIG_IGN) != SIG_ERR);
-	waiter = start_waiter(SIGINT);
+	waiter = start_asleep(waits, (void *)(intptr_t)SIGINT);
 	CHECK_OK(system("test $((0x$(" SAY ") & 2)) -ne 0"));
 	CHECK_OK(pthread_kill(waiter, SIGINT));
 	finish(waiter);
@@ -239,7 +234,7 @@ static void kept_during_system(void)
 	pthread_t waiter;
 
 	mask_signal(SIG_BLOCK, SIGUSR1);
-	waiter = start_waiter(SIGUSR1);
+	waiter = start_asleep(waits, (void *)(intptr_t)SIGUSR1);
 	CHECK_OK(system("kill -USR1 $PPID"));
 	finish(waiter);
 	mask_signal(SIG_UNBLOCK, SIGUSR1);
@@ -253,7 +248,7 @@ int main(void)
 	clone_changes_nothing();
 	handled = 0;
 	CHECK(signal(SIGUSR1, SIG_IGN) != SIG_ERR);
-	waiter = start_waiter(SIGUSR1);
+	waiter = start_asleep(waits, (void *)(intptr_t)SIGUSR1);
 	clone_changes_nothing();
 	makes(NULL);
 	for (int i = 0; i < 4; i++)
