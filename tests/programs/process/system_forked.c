@@ -5,7 +5,6 @@
  */
 #include "check.h"
 
-#include <stdbool.h>
 #include <sys/wait.h>
 
 static volatile sig_atomic_t child = -1, found = -1;
@@ -61,33 +60,6 @@ static void reaper(int sig)
 	handler(sig);
 }
 
-static bool all_sleep(pid_t pid)
-{
-	char path[64], line[256], *state;
-	struct dirent *entry;
-	bool sleep = true;
-	DIR *dir;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	dir = opendir(path);
-	CHECK(dir != NULL);
-	while ((entry = readdir(dir))) {
-		FILE *file;
-
-		if (entry->d_name[0] == '.')
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/task/%.20s/stat", (int)pid, entry->d_name);
-		file = fopen(path, "r");
-		if (!file)
-			continue;
-		state = fgets(line, sizeof(line), file) ? strrchr(line, ')') : NULL;
-		sleep &= state && state[2] == 'S';
-		fclose(file);
-	}
-	closedir(dir);
-	return sleep;
-}
-
 /*
  * The thread sleeps in waitpid() when the child ends. A thread that SIGCHLD wakes looks for the child before the handler
  * runs. So the call has the status, also in the child that the handler forks, and the handler finds no child.
@@ -101,10 +73,7 @@ static void as_the_wait_ends(void)
 	CHECK(signal(SIGCHLD, reaper) != SIG_ERR);
 	first = fork();
 	if (first == 0) {
-		/* Twice: a thread may have woken another behind the first look. */
-		do
-			usleep(1000);
-		while (!all_sleep(getppid()) || !all_sleep(getppid()));
+		await_asleep_in(getppid());
 		_exit(5);
 	}
 	CHECK(first > 0);
