@@ -51,11 +51,9 @@ must "$CC" -g -fsanitize=address -D_GNU_SOURCE -I"$root" -o "$work/server" "$roo
 for kind in one-shot multishot; do
 	words=()
 	[ $kind = one-shot ] || words=(-m)
-	rm -f "$work/said"
-	"$work/server" "${words[@]}" >"$work/said" 2>"$work/complaints" &
-	pid=$!
-	at_exit kill -KILL $pid
-	if ! eventually grep -qs listening "$work/said" || ! kill -0 $pid 2>/dev/null; then
+	launch "$work/server" "${words[@]}"
+	at_exit kill -KILL "$pid"
+	if ! eventually grep -qs listening "$work/said" || ! kill -0 "$pid" 2>/dev/null; then
 		skip "$kind" "$(tail -n 1 "$work/complaints")"
 		continue
 	fi
@@ -63,8 +61,8 @@ for kind in one-shot multishot; do
 	same "$kind: who has sent all gets all back" True "$(limited python3 "$work/client.py" "$port" half $kind)"
 	same "$kind: others are served after a connection that breaks" 'ping ping ping' \
 		"$(limited python3 "$work/client.py" "$port" break | xargs)"
-	kill -TERM $pid
-	wait $pid
+	kill -TERM "$pid"
+	wait "$pid"
 	same "$kind: the server ends well" 0 "$?$(cat "$work/complaints")"
 done
 finish

@@ -9,23 +9,9 @@
 # shellcheck disable=SC2016
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../../lib/judge.inc"
+# shellcheck source=tests/lib/target.inc
+. "$(dirname "$0")/../../lib/target.inc"
 need gdb readelf python3
-
-# start OPTION...: sets pid, when the program has said "ready"
-start()
-{
-	rm -f "$work/said"
-	"$fiberize" "$@" "$helpers/traced" >"$work/said" 2>"$work/complaints" &
-	pid=$!
-	must eventually grep -qs ready "$work/said"
-}
-
-stop()
-{
-	kill -TERM "$pid" 2>/dev/null
-	wait "$pid" 2>/dev/null
-}
-at_exit stop
 
 # ---- calls, and from where
 
@@ -50,7 +36,7 @@ traced_second()
 calls()
 {
 	local backend=$1 rung=$2
-	start --processors 2 --backend "$backend"
+	start "$fiberize" --processors 2 --backend "$backend" "$helpers/traced"
 	yes "$backend: each call by its rung, and from where" eventually traced_second "$rung"
 	like "$backend: the number of calls" 'fiberize: * calls blocked in *, * events lost' "$(cat "$work/count")"
 	# A sleep of 5 ms takes 5 ms at least, whatever the machine does.
@@ -62,7 +48,7 @@ calls()
 calls uring request
 calls epoll readiness
 
-start --processors 2
+start "$fiberize" --processors 2 "$helpers/traced"
 # On a busy machine a second may be too short for the end of a read.
 traced_read()
 {
@@ -328,7 +314,7 @@ at_probe()
 		-ex "shell '$fiberize' ps $pid >'$work/threads'" 2>/dev/null | grep "^$1 "
 }
 
-start --processors 2
+start "$fiberize" --processors 2 "$helpers/traced"
 for probe in $probes; do
 	read -r name count thread _ <<<"$(at_probe "$probe")"
 	case $probe in
@@ -371,7 +357,7 @@ stop
 
 # ---- what --verbose says: that it is loaded, what it has decided, and why
 
-start --verbose --processors 2
+start "$fiberize" --verbose --processors 2 "$helpers/traced"
 has 'loaded' "$work/complaints" '^fiberize: .*traced\[[0-9]*\]: dormant until the first pthread_create; version .*, 2 processors, backend auto$'
 has 'running' "$work/complaints" '^fiberize: version .*, 2 processors, io_uring$'
 yes 'wired, and why' eventually grep -q 'becomes a kernel thread: prctl$' "$work/complaints"

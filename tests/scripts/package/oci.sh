@@ -136,9 +136,7 @@ at_exit stop
 contained()
 {
 	ended='' row=''
-	rm -f "$work/said"
-	unshare --mount --cgroup sh "$work/enter" "$work" "$1-$$" >"$work/said" 2>"$work/complaints" &
-	pid=$!
+	launch unshare --mount --cgroup sh "$work/enter" "$work" "$1-$$"
 	must eventually started
 	if [ ! -s "$work/said" ]; then
 		ended=$(tail -n 1 "$work/complaints")

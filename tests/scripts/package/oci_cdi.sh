@@ -82,9 +82,7 @@ found()
 contained()
 {
 	ended='' row='' variables=''
-	rm -f "$work/said"
-	unshare --mount --cgroup sh "$work/enter" "$work" "$@" >"$work/said" 2>"$work/complaints" &
-	pid=$!
+	launch unshare --mount --cgroup sh "$work/enter" "$work" "$@"
 	must eventually found
 	if [ -z "$child" ]; then
 		ended=$(tail -n 1 "$work/complaints")

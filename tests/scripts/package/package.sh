@@ -83,9 +83,7 @@ at_exit end_all
 # server: begins one; its process is in $pid, its port in $port
 server()
 {
-	rm -f "$work/said"
-	"$installed" "$programs/legacy_server" -e -p 0 >"$work/said" 2>&1 &
-	pid=$!
+	launch "$installed" "$programs/legacy_server" -e -p 0
 	servers+=("$pid")
 	must eventually grep -qs 'listening on' "$work/said"
 	port=$(sed -n 's/^listening on //p' "$work/said")

@@ -8,33 +8,19 @@
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../../lib/judge.inc"
+# shellcheck source=tests/lib/target.inc
+. "$(dirname "$0")/../../lib/target.inc"
 
 [ "$(nproc)" -ge 2 ] || { skip cpus 'there is one CPU'; finish; }
 
-# processors FILE: how many are in use, by what the library said last
+# How many are in use, by what the library said last.
 processors() {
-	tail -n +2 "$1" | sed -n 's/^fiberize: .*, \([0-9]*\) processors\?, .*/\1/p
+	tail -n +2 "$work/complaints" | sed -n 's/^fiberize: .*, \([0-9]*\) processors\?, .*/\1/p
 		s/^fiberize: the CPU limit now allows \([0-9]*\) processors\?$/\1/p' | tail -n 1
 }
 
 uses() {
-	[ "$(processors "$work/$1")" = "$2" ]
-}
-
-# start NAME COMMAND...: in the background, until stop
-start() {
-	local name=$1
-	shift
-	rm -f "$work/$name.out"
-	"$@" >"$work/$name.out" 2>"$work/$name" </dev/null &
-	server=$!
-	at_exit kill $server
-	eventually grep -qs ready "$work/$name.out" || fail "$name: starts" "$(cat "$work/$name")"
-}
-
-stop() {
-	kill $server
-	wait $server 2>/dev/null
+	[ "$(processors)" = "$1" ]
 }
 
 # ---- version 1
@@ -48,33 +34,33 @@ real_groups() {
 		echo \$\$ >$v1/in/tasks
 		exec env LD_PRELOAD=$library FIBERIZE_VERBOSE=1 "\$@"
 	EOF
-	start v1 sh "$work/enter" "$helpers/crowd" 4 1
-	yes 'no quota: as many as CPUs' eventually uses v1 2
+	start sh "$work/enter" "$helpers/crowd" 4 1
+	yes 'no quota: as many as CPUs' eventually uses 2
 	echo 50000 >"$inner"
-	yes 'half a CPU: one processor' eventually uses v1 1
+	yes 'half a CPU: one processor' eventually uses 1
 	echo 150000 >"$inner"
-	yes 'one and a half: two' eventually uses v1 2
+	yes 'one and a half: two' eventually uses 2
 	echo 150000 >"$outer"
 	echo -1 >"$inner"
 	echo 100000 >"$outer"
-	yes 'the quota of the group above' eventually uses v1 1
-	run "$fiberize" ps $server
+	yes 'the quota of the group above' eventually uses 1
+	run "$fiberize" ps "$pid"
 	like 'ps tells the closed one' '* threads on 1 processor (1 closed: a CPU limit, or too little load): *' "$out"
-	run "$fiberize" top --batch --count 2 $server
+	run "$fiberize" top --batch --count 2 "$pid"
 	like 'top tells the closed one' '* on 1 processor (1 closed: a CPU limit, or too little load): *' "$out"
 	has 'top names the closed one' "$work/out" '^ *1 closed '
-	yes 'it still runs' kill -0 $server
+	yes 'it still runs' kill -0 "$pid"
 	stop
 
-	start v1_from_the_start sh "$work/enter" "$helpers/crowd" 4 1
-	same 'from the start' 1 "$(processors "$work/v1_from_the_start")"
+	start sh "$work/enter" "$helpers/crowd" 4 1
+	same 'from the start' 1 "$(processors)"
 	echo -1 >"$outer"
-	yes 'raised later' eventually uses v1_from_the_start 2
+	yes 'raised later' eventually uses 2
 	stop
 
 	echo 100000 >"$outer"
-	start v1_number sh "$work/enter" env FIBERIZE_PROCESSORS=2 "$helpers/crowd" 4 1
-	same 'who says a number gets it' 2 "$(processors "$work/v1_number")"
+	start sh "$work/enter" env FIBERIZE_PROCESSORS=2 "$helpers/crowd" 4 1
+	same 'who says a number gets it' 2 "$(processors)"
 	stop
 }
 
@@ -113,22 +99,22 @@ fake_groups() {
 	quota b 'max 100000'
 	quota . 'max 100000'
 	group=/a/b
-	start v2 unshare $namespaces sh "$work/fake"
-	yes 'version 2: no quota' eventually uses v2 2
+	start unshare $namespaces sh "$work/fake"
+	yes 'version 2: no quota' eventually uses 2
 	quota b '90000 100000'
-	yes 'version 2: a quota' eventually uses v2 1
+	yes 'version 2: a quota' eventually uses 1
 	quota b '100001 100000'
-	yes 'version 2: rounded up' eventually uses v2 2
+	yes 'version 2: rounded up' eventually uses 2
 	quota . '20000 100000'
-	yes 'version 2: of the group above' eventually uses v2 1
+	yes 'version 2: of the group above' eventually uses 1
 	quota . 'max 100000'
-	yes 'version 2: none any more' eventually uses v2 2
-	taskset -a -p -c "${two%,*}" $server >/dev/null 2>&1
-	yes 'the affinity' eventually uses v2 1
+	yes 'version 2: none any more' eventually uses 2
+	taskset -a -p -c "${two%,*}" "$pid" >/dev/null 2>&1
+	yes 'the affinity' eventually uses 1
 	stop
 	group=/../elsewhere
-	start outside unshare $namespaces sh "$work/fake"
-	same 'a group that is not visible' 2 "$(processors "$work/outside")"
+	start unshare $namespaces sh "$work/fake"
+	same 'a group that is not visible' 2 "$(processors)"
 	stop
 }
 
