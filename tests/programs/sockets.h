@@ -24,6 +24,12 @@ UNUSED static void make_pair(enum pair_kind kind, int ret_fd[2])
 		CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, ret_fd));
 }
 
+UNUSED static void close_pair(const int fd[2])
+{
+	CHECK_OK(close(fd[0]));
+	CHECK_OK(close(fd[1]));
+}
+
 /* A thread that receives a byte from fd. */
 struct byte_receiver {
 	struct event begun;

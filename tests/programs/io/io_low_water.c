@@ -3,13 +3,11 @@
  * tests/programs/io/io_low_water.c - SO_RCVLOWAT: a call that receives waits until so much is there,
  * or all that it asks for.  MSG_WAITALL: it waits for all that it asks for.
  */
-#include "sockets.h"
+#include "receiver.h"
 
 #include <sys/ioctl.h>
-#include <sys/uio.h>
 
-enum { LEAST = 10, MOST = 100 };
-enum way { RECV, READ, READV, RECVMSG, RECVFROM, RECVMMSG, WAYS };
+enum { LEAST = 10 };
 
 static int flags;		/* of calls that have flags */
 
@@ -18,43 +16,11 @@ static void set_low_water(int fd, int n)
 	CHECK_OK(setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &n, sizeof(n)));
 }
 
-static ssize_t receive(enum way way, int fd, char *buf, size_t n)
+static ssize_t receive_now(enum way way, int fd)
 {
-	struct iovec iov[2] = { { buf, 1 }, { buf + 1, n - 1 } };
-	struct mmsghdr messages = { .msg_hdr = { .msg_iov = iov, .msg_iovlen = 2 } };
-	struct sockaddr_storage address;
-	socklen_t size = sizeof(address);
+	struct receiver r = { .way = way, .fd = fd, .flags = flags, .first = 1, .n = MOST };
 
-	switch (way) {
-	case RECV: return recv(fd, buf, n, flags);
-	case READ: return read(fd, buf, n);
-	case READV: return readv(fd, iov, 2);
-	case RECVMSG: return recvmsg(fd, &messages.msg_hdr, flags);
-	case RECVFROM: return recvfrom(fd, buf, n, flags, (struct sockaddr *)&address, &size);
-	case RECVMMSG:
-		CHECK_INT(recvmmsg(fd, &messages, 1, flags, NULL), 1);
-		return messages.msg_len;
-	case WAYS: break;
-	}
-	return -1;
-}
-
-struct receiver {
-	struct event begun;
-	pid_t tid;
-	enum way way;
-	int fd;
-	size_t n;
-	char buf[MOST];
-};
-
-static void *receives(void *arg)
-{
-	struct receiver *r = arg;
-
-	r->tid = gettid();
-	event_post(&r->begun);
-	return (void *)receive(r->way, r->fd, r->buf, r->n);
+	return receive(&r);
 }
 
 /*
@@ -63,26 +29,23 @@ static void *receives(void *arg)
  */
 static ssize_t receive_parts(enum way way, int from, int to, size_t n, size_t first, size_t second)
 {
-	struct receiver r = { .begun = EVENT_INIT, .way = way, .fd = from, .n = n };
+	struct receiver r = { .way = way, .fd = from, .flags = flags, .first = 1, .n = n };
 	char bytes[MOST];
-	ssize_t got;
 	pthread_t t;
 
 	for (int i = 0; i < MOST; i++)
 		bytes[i] = (char)i;
 	if (first)
 		CHECK_INT(write(to, bytes, first), first);
-	t = start(receives, &r);
-	event_wait(&r.begun, 1);
-	await_sleep(r.tid);
+	t = start_receiver(&r);
 	if (second)
 		CHECK_INT(write(to, bytes + first, second), second);
 	else
 		CHECK_OK(shutdown(to, SHUT_WR));
-	got = (ssize_t)finish(t);
-	for (ssize_t i = 0; i < got; i++)
+	finish(t);
+	for (ssize_t i = 0; i < r.got; i++)
 		CHECK_INT(r.buf[i], i);
-	return got;
+	return r.got;
 }
 
 static void unix_sockets(void)
@@ -126,8 +89,7 @@ static void unix_sockets(void)
 	set_low_water(copy, LEAST);
 	CHECK_INT(receive_parts(RECV, s[0], s[1], MOST, 3, 0), 3);
 	CHECK_OK(close(copy));
-	CHECK_OK(close(s[0]));
-	CHECK_OK(close(s[1]));
+	close_pair(s);
 	puts("Unix");
 }
 
@@ -153,57 +115,48 @@ static void internet_sockets(void)
 	while (there < 3);
 	CHECK_INT(splice(s[0], NULL, p[1], NULL, MOST, 0), 3);
 	CHECK_INT(receive_parts(RECV, s[0], s[1], MOST, 3, 0), 3);
-	for (int i = 0; i < 2; i++) {
-		CHECK_OK(close(p[i]));
-		CHECK_OK(close(s[i]));
-	}
+	close_pair(p);
+	close_pair(s);
 	CHECK_OK(close(listener));
 	puts("TCP");
 }
 
 static void connect_pair(int tcp, int s[2])
 {
-	struct sockaddr_in address;
-	int listener;
+	int ends[2];
 
-	if (!tcp) {
-		CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, s));
-		return;
-	}
-	listener = listening_socket(0, &address);
-	s[1] = dial(&address);
-	s[0] = accept(listener, NULL, NULL);
-	CHECK(s[0] >= 0);
-	CHECK_OK(close(listener));
+	if (tcp)
+		tcp_pair(ends);
+	else
+		make_pair(SOCKET, ends);
+	/* The end that has been accepted receives. */
+	s[0] = ends[1];
+	s[1] = ends[0];
 }
 
 /* The other side sends the rest and closes with unread bytes, which is an error: that comes after the bytes. */
 static void broken(int tcp)
 {
-	struct receiver r = { .n = 8 };
+	struct receiver r = { .flags = MSG_WAITALL, .first = 1, .n = 8 };
 	pthread_t t;
 	int s[2];
 
-	flags = MSG_WAITALL;
 	for (int way = 0; way < WAYS; way++) {
 		if (way == READ || way == READV)
 			continue;
 		connect_pair(tcp, s);
-		r.begun = (struct event)EVENT_INIT;
 		r.way = (enum way)way;
 		r.fd = s[0];
 		CHECK_INT(write(s[0], "unread", 6), 6);
 		CHECK_INT(write(s[1], "abc", 3), 3);
-		t = start(receives, &r);
-		event_wait(&r.begun, 1);
-		await_sleep(r.tid);
+		t = start_receiver(&r);
 		CHECK_INT(write(s[1], "defgh", 5), 5);
 		CHECK_OK(close(s[1]));
-		CHECK_INT((ssize_t)finish(t), 8);
+		finish(t);
+		CHECK_INT(r.got, 8);
 		CHECK_ERR(recv(s[0], r.buf, 1, 0), ECONNRESET);
 		CHECK_OK(close(s[0]));
 	}
-	flags = 0;
 	puts("broken");
 }
 
@@ -236,16 +189,15 @@ static void whole(int tcp)
 		/* Not after a timeout, or the end. */
 		set_timeout(s[0], SO_RCVTIMEO, 50);
 		CHECK_INT(write(s[1], "abc", 3), 3);
-		CHECK_INT(receive((enum way)way, s[0], (char[MOST]){ 0 }, MOST), 3);
+		CHECK_INT(receive_now((enum way)way, s[0]), 3);
 		set_timeout(s[0], SO_RCVTIMEO, 0);
 		flags = MSG_WAITALL | MSG_PEEK;
 		CHECK_INT(write(s[1], (char[MOST]){ 0 }, MOST), MOST);
-		CHECK_INT(receive((enum way)way, s[0], (char[MOST]){ 0 }, MOST), MOST);
+		CHECK_INT(receive_now((enum way)way, s[0]), MOST);
 		flags = MSG_WAITALL;
-		CHECK_INT(receive((enum way)way, s[0], (char[MOST]){ 0 }, MOST), MOST);
+		CHECK_INT(receive_now((enum way)way, s[0]), MOST);
 		CHECK_INT(receive_parts((enum way)way, s[0], s[1], MOST, 3, 0), 3);
-		CHECK_OK(close(s[0]));
-		CHECK_OK(close(s[1]));
+		close_pair(s);
 	}
 	flags = 0;
 	connect_pair(tcp, s);
@@ -255,8 +207,7 @@ static void whole(int tcp)
 		CHECK_INT(write(s[1], &"0123456789abcde"[i], 1), 1);
 	}
 	finish(t);
-	CHECK_OK(close(s[0]));
-	CHECK_OK(close(s[1]));
+	close_pair(s);
 	puts("whole");
 }
 

@@ -4,7 +4,7 @@
  * completes it, when the time is over, at a handler and at the end of the connection, and nothing that happens
  * besides makes a call that sends end early.
  */
-#include "sockets.h"
+#include "receiver.h"
 
 #include <linux/net_tstamp.h>
 #include <linux/sockios.h>
@@ -12,8 +12,7 @@
 #include <sys/ioctl.h>
 #include <sys/uio.h>
 
-enum { LEAST = 30, MOST = 100, MUCH = 8 << 20, EARLIER = 1000 };
-enum way { READ, RECV, READV, RECVMSG, RECVFROM, RECVMMSG, WAYS };
+enum { LEAST = 30, MUCH = 8 << 20, EARLIER = 1000 };
 enum sending { WRITE, SEND, WRITEV, SENDMSG, SENDTO, SENDMMSG, FAST_OPEN, SENDINGS };
 
 static const char *const names[WAYS] = { "read", "recv", "readv", "recvmsg", "recvfrom", "recvmmsg" };
@@ -28,64 +27,6 @@ static char much[MUCH], received[MUCH];
 static const long long patience = 20000 * MS;
 
 /* ---- receiving ------------------------------------------------------------- */
-
-struct receiver {
-	struct event begun;
-	pid_t tid;
-	enum way way;
-	int fd, flags;
-	size_t first, n;	/* room in the first part, and in all */
-	ssize_t got;
-	int error, ended;
-	char buf[MOST];
-};
-
-static ssize_t receive(struct receiver *r)
-{
-	struct iovec iov[2] = { { r->buf, r->first }, { r->buf + r->first, r->n - r->first } };
-	struct mmsghdr messages = { .msg_hdr = { .msg_iov = iov, .msg_iovlen = 2 } };
-	struct sockaddr_storage address;
-	socklen_t size = sizeof(address);
-	int count;
-
-	switch (r->way) {
-	case READ: return read(r->fd, r->buf, r->n);
-	case RECV: return recv(r->fd, r->buf, r->n, r->flags);
-	case READV: return readv(r->fd, iov, 2);
-	case RECVMSG: return recvmsg(r->fd, &messages.msg_hdr, r->flags);
-	case RECVFROM: return recvfrom(r->fd, r->buf, r->n, r->flags, (struct sockaddr *)&address, &size);
-	case RECVMMSG:
-		count = recvmmsg(r->fd, &messages, 1, r->flags, NULL);
-		return count == 1 ? (ssize_t)messages.msg_len : count;
-	case WAYS: break;
-	}
-	return -1;
-}
-
-static void *receives(void *arg)
-{
-	struct receiver *r = arg;
-
-	r->tid = gettid();
-	event_post(&r->begun);
-	r->got = receive(r);
-	r->error = errno;
-	__atomic_store_n(&r->ended, 1, __ATOMIC_RELEASE);
-	return NULL;
-}
-
-/* It waits in its call when this returns, if that has to wait. */
-static pthread_t start_receiver(struct receiver *r)
-{
-	pthread_t t;
-
-	r->begun = (struct event)EVENT_INIT;
-	r->ended = 0;
-	t = start(receives, r);
-	event_wait(&r->begun, 1);
-	await_sleep(r->tid);
-	return t;
-}
 
 static int has_ended(const struct receiver *r)
 {
@@ -135,12 +76,6 @@ static void low_water_pair(int s[2], int least)
 {
 	tcp_pair(s);
 	CHECK_OK(setsockopt(s[0], SOL_SOCKET, SO_RCVLOWAT, &least, sizeof(least)));
-}
-
-static void close_pair(const int s[2])
-{
-	CHECK_OK(close(s[0]));
-	CHECK_OK(close(s[1]));
 }
 
 /*
