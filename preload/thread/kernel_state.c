@@ -9,6 +9,7 @@
 
 #include "preload/gate.h"
 #include "preload/init.h"
+#include "preload/libc/redirect.h"
 #include "preload/thread/exclude.h"
 #include "preload/thread/names.h"
 #include "runtime/fiber/wire.h"
@@ -40,6 +41,9 @@ void fz_wire_for_state_of(const char *name)
 	/* All threads inherit what the only thread changes before it makes the first one. */
 	if (!fz_runtime_runs() ||
 	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
+		return;
+	/* A child of clone(CLONE_VM) runs with the record of the thread that has made it, and must not touch the runtime. */
+	if (self->kind == FZ_KIND_FIBER && fz_redirect_in_child())
 		return;
 	self->thread.owns_kernel_state = true;
 	if (self->kind == FZ_KIND_FIBER)
