@@ -52,13 +52,13 @@ static bool search(const struct scenario *s, uint32_t done, uint64_t state)
 
 void check_linear(const struct scenario *s)
 {
-	char text[400];
+	char text[1900];
 	int n = 0;
 
 	if (search(s, 0, 0))
 		return;
 	text[0] = '\0';
-	for (uint32_t i = 0; i < M.operations && n < 340; i++)
+	for (uint32_t i = 0; i < M.operations && n < (int)sizeof(text) - 100; i++)
 		n += __builtin_snprintf(text + n, sizeof(text) - (size_t)n,
 					" [thread %d: op %d(%d,%d) = %ld, %lu..%lu]",
 					history[i].thread, history[i].kind, history[i].object,

@@ -170,7 +170,7 @@ extern uint64_t longest, most_points;
 extern void *explorer_sp;
 extern uintptr_t explorer_tcb;
 enum outcome { RUN_PASSED, RUN_FAILED };
-extern char failure[512];
+extern char failure[2048];
 _Noreturn void model_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void model_outside(const char *what);	/* beyond what is modelled: no verdict at all */
 _Noreturn void run_over(enum outcome outcome);

@@ -18,7 +18,7 @@
 
 void *explorer_sp;
 uintptr_t explorer_tcb;
-char failure[512];
+char failure[2048];
 
 static struct machine start;
 static enum outcome outcome;
