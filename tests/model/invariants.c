@@ -9,7 +9,64 @@
 
 #include "runtime/fiber/fiber.h"
 #include "runtime/sched/carrier.h"
+#include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
+
+/* ---- each fiber is in one place ------------------------------------------------------------ */
+
+enum { QUEUED_MOST = 64 };
+
+static const struct fz_fiber *queued[QUEUED_MOST];
+static int queued_count;
+
+static bool runs_somewhere(const struct fz_fiber *f)
+{
+	for (int i = 0; i < M.kthreads; i++)
+		if (M.kt[i].state != KT_ENDED && M.kt[i].state != KT_NONE &&
+		    (i == M.current ? fz_tcb_get() : M.kt[i].tcb) == f->tcb)
+			return true;
+	return false;
+}
+
+static void note_queued(const struct fz_fiber *f, bool is_new)
+{
+	for (int i = 0; i < queued_count; i++)
+		if (queued[i] == f)
+			model_fail("fiber %d is in two run queues, or twice in one", f->thread.tid);
+	if (queued_count == QUEUED_MOST)
+		model_outside("more queued fibers than invariants.c has room for");
+	queued[queued_count++] = f;
+	if ((f->wait & FZ_WAIT_STATE_MASK) == FZ_WAIT_PARKED)
+		model_fail("fiber %d is in a run queue, and its wait is parked", f->thread.tid);
+	/* A new one is queued while its own kernel thread still ends (birth.h). */
+	if (!is_new && runs_somewhere(f))
+		model_fail("fiber %d is in a run queue, and runs", f->thread.tid);
+}
+
+/* Whoever has the lock may be in the middle of a change. */
+static void note_queue(const struct fz_runq *q, bool is_new)
+{
+	if (q->lock.word)
+		return;
+	for (const struct fz_fiber *f = q->head; f; f = f->next)
+		note_queued(f, is_new);
+}
+
+static void check_places(void)
+{
+	queued_count = 0;
+	note_queue(&fz_sched.global, false);
+	note_queue(&fz_sched.births, true);
+	for (uint32_t i = 0; i < fz_sched.count; i++) {
+		const struct fz_runq *q = &fz_sched.processors[i].runq;
+
+		note_queue(q, false);
+		if (q->slot)
+			note_queued(q->slot, false);
+	}
+}
+
+/* ---- at a switch --------------------------------------------------------------------------- */
 
 /* A context runs on one kernel thread at a time, and is entered only where it was left. */
 void check_at_switch(void **save_sp, void *load_sp, uintptr_t tcb)
@@ -24,7 +81,10 @@ void check_at_switch(void **save_sp, void *load_sp, uintptr_t tcb)
 			model_fail("one context on two kernel threads");
 	if (fz_fiber_of_tcb(tcb)->kind == FZ_KIND_FIBER)
 		M.fiber_switches++;
+	check_places();
 }
+
+/* ---- nobody can run ------------------------------------------------------------------------ */
 
 static bool runnable_somewhere(void)
 {
@@ -82,6 +142,7 @@ void check_quiet(void)
 {
 	if (!exploring)
 		return;
+	check_places();
 	for (int i = 0; i < M.kthreads; i++)
 		if (waits_without_processor(&M.kt[i]))
 			model_fail("%s is deaf: it waits for events of a processor that it has lost",
