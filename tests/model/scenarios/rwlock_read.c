@@ -174,3 +174,43 @@ SCENARIO(rwlock_read_behind) = { .name = "rwlock_read_behind",
 	.what = "a reader with a deadline sleeps behind a writer that waits, with one, for a reader",
 	.processors = 2, .fibers = 3, .prepare = writers_wish_strictly, .thread = behind_one_that_waits,
 	.finish = nobody_is_left, .apply = shared_or_alone };
+
+/* The read phase begins for a reader that may give up, and then a writer is behind it that does not. */
+static void between_writers(int i)
+{
+	if (i == 0)
+		write_until(i, FZ_FOREVER, FZ_MSEC);
+	else if (i == 1)
+		read_until(i, model_now() + FZ_MSEC);
+	else
+		write_until(i, FZ_FOREVER, 0);
+}
+
+SCENARIO(rwlock_read_between) = { .name = "rwlock_read_between",
+	.what = "a reader with a deadline between 2 writers",
+	.processors = 2, .fibers = 3, .thread = between_writers, .finish = nobody_is_left,
+	.apply = shared_or_alone };
+
+static _Atomic uint32_t ended;
+
+/* The lock is held until the second reader has had it or given up, behind a writer or not. */
+static void until_over(int i)
+{
+	if (i == 0) {
+		MODEL_CHECK(fz_rwlock_read(&l, FZ_FOREVER) == 0, "the lock fails");
+		await(&ended, 1);
+		fz_rwlock_unlock(&l);
+	} else if (i == 1) {
+		write_until(i, FZ_FOREVER, 0);
+	} else {
+		read_until(i, model_now() + FZ_MSEC);
+		announce(&ended);
+	}
+	check_words();
+}
+
+/* The operations of the first reader are not in the history, so there is none. */
+SCENARIO(rwlock_read_over) = { .name = "rwlock_read_over",
+	.what = "a reader holds the lock until one with a deadline, behind a writer, is over",
+	.processors = 2, .fibers = 3, .prepare = writers_wish_strictly, .thread = until_over,
+	.finish = nobody_is_left };

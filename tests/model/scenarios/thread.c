@@ -132,3 +132,90 @@ static void at_least_one(void)
 SCENARIO(detach) = { .name = "detach", .what = "a thread is joined and detached at once, and another made",
 	.processors = 2, .fibers = 2, .prepare = make_shared, .thread = join_or_detach,
 	.finish = at_least_one };
+
+/*
+ * One joins a thread with a deadline that it may end before or after, another joins or detaches it meanwhile;
+ * then each makes a life of its own.
+ */
+static _Atomic uint32_t made, done, slept;
+static _Atomic int detached_it;
+
+static void *sleep_and_live(void *arg)
+{
+	model_nap(FZ_MSEC);
+	live(arg);
+	announce(&slept);
+	return arg;
+}
+
+static bool join_until(fz_nsec deadline)
+{
+	void *result = NULL;
+	int err = fz_fiber_join(shared, deadline, &result);
+
+	MODEL_CHECK(err == 0 || err == -EINVAL || err == -ESRCH || (deadline != FZ_FOREVER && err == -ETIMEDOUT),
+		    "join: %d", err);
+	if (err == -ETIMEDOUT) {
+		MODEL_CHECK(model_now() >= deadline, "gives up before its deadline");
+		return false;
+	}
+	if (err == 0) {
+		joined++;
+		MODEL_CHECK(lives == 1 && result == (void *)&lives, "joined, and it has not ended");
+	}
+	return true;
+}
+
+static void join_timed(int i, bool detaches)
+{
+	if (i == 0) {
+		shared = make_as(sleep_and_live, false);
+		announce(&made);
+		if (!join_until(model_now() + FZ_MSEC) && !join_until(model_now() + FZ_MSEC))
+			join_until(FZ_FOREVER);
+	} else {
+		await(&made, 1);
+		if (detaches)
+			detached_it = fz_fiber_detach(shared) == 0;
+		else
+			join_until(FZ_FOREVER);
+	}
+	announce(&done);
+	await(&done, 2);
+	/* At the end nothing may sleep. */
+	await(&slept, 1);
+	/* The detached one may be joined, too, by who was joining it when it was detached. */
+	MODEL_CHECK(joined == 1 || (detached_it && joined == 0), "joined %d times", joined);
+	announce(&made);
+	await(&made, 3);
+	/* If the record was freed twice, these two have the same. */
+	MODEL_CHECK(fz_fiber_join(make(false), FZ_FOREVER, NULL) == 0, "join fails");
+}
+
+static void join_twice(int i)
+{
+	join_timed(i, false);
+}
+
+static void join_and_detach(int i)
+{
+	join_timed(i, true);
+}
+
+static void three_lives(void)
+{
+	MODEL_CHECK(lives == 3, "%d lives", lives);
+	if (!detached_it)
+		MODEL_CHECK(shared->thread.life & FZ_LIFE_FREE, "the record is not free");
+}
+
+SCENARIO(join_timed) = { .name = "join_timed", .what = "a thread is joined with a deadline, by another without",
+	.processors = 2, .fibers = 2, .prepare = make_shared, .thread = join_twice, .finish = three_lives };
+
+SCENARIO(join_timed_native) = { .name = "join_timed_native",
+	.what = "the same, the second is a native thread", .processors = 1, .fibers = 1, .natives = 1,
+	.prepare = make_shared, .thread = join_twice, .finish = three_lives };
+
+SCENARIO(detach_timed) = { .name = "detach_timed", .what = "a thread is joined with a deadline, and detached",
+	.processors = 2, .fibers = 2, .prepare = make_shared, .thread = join_and_detach,
+	.finish = three_lives };
