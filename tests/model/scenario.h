@@ -5,14 +5,20 @@
 /*
  * tests/model/scenario.h - what is explored: a few threads that make a few calls of the runtime.
  *
- * To add a scenario: write thread() and finish() into a file of scenarios/, with SCENARIO() below.
+ * To add a scenario: write thread() and finish() into a file of scenarios/, with SCENARIO() below; a small example is
+ * scenarios/sem.c.  The calls are those of runtime/, as fz_sem_wait(): preload/ is not explored, so a scenario
+ * repeats what preload/ does before such a call.
  * Variables of the scenario are statics, atomic unless the explored locks guard them; they have the
  * values of prepare() at the start of each run.
+ * A deadline is model_now() + FZ_MSEC, for example.  The clock stands still until the scheduler picks that a
+ * deadline has come, or nobody can run.
  * A call whose effect is to be compared with a sequential model goes between op_begin() and op_end();
- * apply() is that model: would the call, made now, have ended with that result?
+ * apply() is that model: would the call, made now, have ended with that result?  A failure prints the history, each
+ * operation as KIND(OBJECT,ARG) = RESULT, with the steps at which it began and ended.
  *
- * A check is MODEL_CHECK() in thread() or finish(), or a function in invariants.c that looks at each
- * switch, whenever nobody can run, or at the end.
+ * A check is MODEL_CHECK() in thread() or finish(), or, for all scenarios, a line in one of the functions of
+ * invariants.c, which look at each switch, whenever nobody can run, and at the end.  The history is judged after
+ * finish().  To see that a check finds what it is for, plant a fault (planted.sh).
  */
 
 #include <stdbool.h>
@@ -28,15 +34,19 @@ struct operation {
 struct scenario {
 	const char *name;
 	const char *what;		/* one line */
-	unsigned processors, fibers, natives;
+	unsigned processors, fibers, natives;	/* at most 8 fibers */
 	void (*prepare)(void);		/* on the main thread, before the first choice; may be NULL */
 	void (*thread)(int i);		/* fibers first, then native threads */
-	void (*finish)(void);		/* on the main thread, when all have been joined; may be NULL */
+	/*
+	 * On the main thread, when all have been joined; may be NULL.  No deadline may be left then: a thread that
+	 * the scenario makes is joined, or announces its end.
+	 */
+	void (*finish)(void);
 	/* Sequential model; *state is 0 at first.  NULL: no history is kept. */
 	bool (*apply)(uint64_t *state, const struct operation *op);
 	bool rings;			/* on io_uring; else on epoll */
-	bool clock;			/* its thread() waits with deadlines, which it asks here */
-	int budget;			/* preemptions of the exhaustive run; 0: 2 */
+	bool clock;			/* for its own thread(), if scenarios share that: waits have deadlines */
+	int budget;			/* deviations of the exhaustive run without --bound; 0: 2 */
 };
 
 #define SCENARIO(id)							\
@@ -48,7 +58,7 @@ _Noreturn void model_fail(const char *format, ...) __attribute__((format(printf,
 
 #define MODEL_CHECK(cond, ...) ((cond) ? (void)0 : model_fail(__VA_ARGS__))
 
-/* Around a call of the thread i.  op_end() returns result. */
+/* Around a call of the thread i, at most 24 times in a run.  op_end() returns result. */
 int op_begin(int thread, int kind, int object, int arg);
 long op_end(int op, long result);
 
@@ -59,7 +69,7 @@ void check_linear(const struct scenario *s);
 void scenario_boot(void *scenario);
 extern const struct scenario *scenario_now;
 
-/* Sleep as the program does: the fiber parks for that long. */
+/* A fiber sleeps as the program does: it parks for that long. */
 void model_nap(uint64_t ns);
 uint64_t model_now(void);
 

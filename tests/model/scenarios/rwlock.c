@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/model/scenarios/rwlock.c - rwlocks, against a count of the holders: readers together, a writer
- * alone, nobody for ever.
+ * tests/model/scenarios/rwlock.c - rwlocks: readers together, a writer alone, nobody for ever.
  */
-#include "tests/model/scenario.h"
-
-#include <asm/errno.h>
+#include "tests/model/scenarios/rwlock.h"
 
 #include "runtime/sched/sched.h"
 #include "runtime/sync/rwlock.h"
@@ -13,31 +10,9 @@
 static struct fz_rwlock l;
 static _Atomic int readers, writers, gave_up;
 
-enum { READ, WRITE, UNLOCK };
-enum { FREE = 0, WRITTEN = 255 };	/* between them: the number of readers */
-
-static bool holders(uint64_t *state, const struct operation *op)
+static void unlock(int i, int kind)
 {
-	switch (op->kind) {
-	case READ:
-		return op->result == 0 && (*state)++ != WRITTEN;
-	case WRITE:
-		/* It may time out at any time. */
-		if (op->result == -ETIMEDOUT)
-			return true;
-		if (*state != FREE)
-			return false;
-		*state = WRITTEN;
-		return op->result == 0;
-	default:
-		*state = *state == WRITTEN ? FREE : *state - 1;
-		return true;
-	}
-}
-
-static void unlock(int i)
-{
-	int op = op_begin(i, UNLOCK, 0, 0);
+	int op = op_begin(i, UNLOCK, 0, kind);
 
 	fz_rwlock_unlock(&l);
 	op_end(op, 0);
@@ -53,7 +28,7 @@ static void read_once(int i)
 	fz_sched_give_way(fz_self());
 	MODEL_CHECK(!writers, "a writer beside a reader");
 	readers--;
-	unlock(i);
+	unlock(i, READ);
 }
 
 static void write_once(int i, fz_nsec deadline)
@@ -69,7 +44,7 @@ static void write_once(int i, fz_nsec deadline)
 	MODEL_CHECK(++writers == 1 && !readers, "a writer is not alone");
 	fz_sched_give_way(fz_self());
 	MODEL_CHECK(writers-- == 1 && !readers, "a writer is not alone");
-	unlock(i);
+	unlock(i, WRITE);
 }
 
 static void writers_wish(void)
@@ -79,8 +54,7 @@ static void writers_wish(void)
 
 static void free_again(void)
 {
-	MODEL_CHECK((l.both & ~(uint64_t)5) == 0, "the lock is not free: %lx",
-		    (unsigned long)l.both);
+	MODEL_CHECK(l.both == 0, "the lock is not free: %lx", (unsigned long)l.both);
 }
 
 static void read_or_write(int i)
@@ -92,10 +66,10 @@ static void read_or_write(int i)
 }
 
 SCENARIO(rwlock) = { .name = "rwlock", .what = "2 readers and a writer", .processors = 2, .fibers = 3,
-	.thread = read_or_write, .finish = free_again, .apply = holders };
+	.thread = read_or_write, .finish = free_again, .apply = shared_or_alone };
 
 SCENARIO(rwlock_writer) = { .name = "rwlock_writer", .what = "the same, writers first", .processors = 2,
-	.fibers = 3, .prepare = writers_wish, .thread = read_or_write, .finish = free_again, .apply = holders };
+	.fibers = 3, .prepare = writers_wish, .thread = read_or_write, .finish = free_again, .apply = shared_or_alone };
 
 static void two_write(int i)
 {
@@ -106,7 +80,7 @@ static void two_write(int i)
 }
 
 SCENARIO(rwlock_two) = { .name = "rwlock_two", .what = "a reader and 2 writers", .processors = 2,
-	.fibers = 3, .thread = two_write, .finish = free_again, .apply = holders };
+	.fibers = 3, .thread = two_write, .finish = free_again, .apply = shared_or_alone };
 
 static void give_up(int i)
 {
@@ -118,4 +92,4 @@ static void give_up(int i)
 
 SCENARIO(rwlock_timed) = { .name = "rwlock_timed", .what = "a writer with a deadline, writers first",
 	.processors = 2, .fibers = 3, .prepare = writers_wish, .thread = give_up,
-	.finish = free_again, .apply = holders };
+	.finish = free_again, .apply = shared_or_alone };

@@ -3,41 +3,13 @@
  * tests/model/scenarios/rwlock_read.c - rwlocks of which readers give up, and readers that take them as
  * pthread_rwlock_rdlock() does, in steps; against readers that share and a writer that is alone.
  */
-#include "tests/model/scenario.h"
-
-#include <asm/errno.h>
+#include "tests/model/scenarios/rwlock.h"
 
 #include "runtime/sync/rwlock.h"
 
 static struct fz_rwlock l;
 
-enum { READ, WRITE, UNLOCK };
-
 enum { PHASE = 1, LOCKED = 2, BEHIND = 4 };
-
-/* *state: the readers; WRITTEN: a writer. */
-static bool shared_or_alone(uint64_t *state, const struct operation *op)
-{
-	static const uint64_t WRITTEN = (uint64_t)1 << 32;
-
-	/* It may time out at any time, and then it takes nothing. */
-	if (op->kind != UNLOCK && op->result == -ETIMEDOUT)
-		return true;
-	if (op->result)
-		return false;
-	switch (op->kind) {
-	case READ:
-		return (*state)++ < WRITTEN;
-	case WRITE:
-		*state += WRITTEN;
-		return *state == WRITTEN;
-	default:
-		if (op->arg == READ)
-			return *state < WRITTEN && (*state)-- > 0;
-		*state -= WRITTEN;
-		return *state == 0;
-	}
-}
 
 /* What rwlock.h says of the words, of any moment. */
 static void check_words(void)
