@@ -17,6 +17,7 @@ EX_CANNOT_CHANGE=101
 EX_NO_EFFECT=102
 EX_NO_SYSTEMD=103
 EX_FORBIDDEN=106
+EX_OTHER_LIBC=119
 
 name=50-fiberize.conf
 mark='# Written by "fiberize enable"; "fiberize disable" removes it.'
@@ -82,6 +83,23 @@ overriding_file()
 	done | tail -n 1
 }
 
+# covering KEY: prints the first of the paths of a setting that the library is below, without its options.
+covering()
+{
+	for value in $(facts "$1"); do
+		case $1 in
+		Bind*) value=${value#*:} ;;
+		esac
+		value=${value#[-+]}
+		value=${value%%:*}
+		case $library in
+		"${value%/}"/*)
+			printf '%s' "$value"
+			return ;;
+		esac
+	done
+}
+
 hidden_by()
 {
 	for key in RootDirectory RootImage; do
@@ -95,6 +113,46 @@ hidden_by()
 	/tmp/* | /var/tmp/*)
 		! is_yes "$(facts PrivateTmp)" || printf 'PrivateTmp=%s' "$(facts PrivateTmp)" ;;
 	esac
+	# What takes a folder away, and what gives a part of it back.
+	for keys in InaccessiblePaths: TemporaryFileSystem:BindPaths:BindReadOnlyPaths NoExecPaths:ExecPaths; do
+		value=$(covering "${keys%%:*}")
+		given=
+		for key in $(printf '%s' "${keys#*:}" | tr ':' ' '); do
+			given=$given$(covering "$key")
+		done
+		[ -z "$value" ] || [ -n "$given" ] || printf '%s=%s' "${keys%%:*}" "$value"
+	done
+}
+
+# path_of PROGRAM: prints its path.  The program behind env(1) may be a name without a path, which is searched for in the
+# folders that systemd searches.
+path_of()
+{
+	case $1 in
+	*/*) ;;
+	*)
+		for folder in /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin; do
+			if [ -e "$root$folder/$1" ]; then
+				printf '%s' "$root$folder/$1"
+				return
+			fi
+		done ;;
+	esac
+	printf '%s' "$root$1"
+}
+
+# The drop-in counts for every command of the unit, and the loader of another libc ends a program that the library is
+# preloaded into.
+others_must_start()
+{
+	bad=$(facts also | while IFS="$tab" read -r key program; do
+		path=$(path_of "$program")
+		[ -e "$path" ] || continue
+		report=$("$self" --no-profiles --library "$root$library" check "$path" 2>/dev/null)
+		[ $? -ne $EX_OTHER_LIBC ] ||
+			printf '%s=%s: %s\n' "$key" "$program" "$(printf '%s\n' "$report" | sed -n 's/^verdict *cannot: [^:]*: //p')"
+	done | head -n 1)
+	[ -z "$bad" ] || die $EX_NO_EFFECT "$service: it would not start, because of its $bad"
 }
 
 must_have_effect()
@@ -113,14 +171,8 @@ must_have_effect()
 	[ -z "$hidden" ] || die $EX_NO_EFFECT "$service: $library is not there for it, because of $hidden"
 	drops=$(facts env_drops)
 	[ -z "$drops" ] || die $EX_NO_EFFECT "$service: its env takes LD_PRELOAD away by $drops; delete that first"
-	program=$root$(facts exec)
-	# The program behind env(1) may be a name without a path: search the folders that systemd searches.
-	for folder in /bin /sbin /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin; do
-		case $(facts exec) in
-		*/*) ;;
-		*) [ ! -e "$root$folder/$(facts exec)" ] || program=$root$folder/$(facts exec) ;;
-		esac
-	done
+	others_must_start
+	program=$(path_of "$(facts exec)")
 	if [ ! -e "$program" ]; then
 		verdict="is not there: $program; so nobody has looked whether it can run under fiberize"
 		return

@@ -12,6 +12,7 @@
 #	exec			the first command of ExecStart=, without its prefixes; if that is env(1), the
 #				program that env executes, which may be a name without a path
 #	env_drops		the argument of that env(1) that removes LD_PRELOAD, if there is one
+#	also			the key and program of each other command
 #	other keys		their last value
 
 # Stores the words of a value in words[1..n], without quotes, as systemd splits it; returns n.
@@ -78,26 +79,38 @@ function filter(value,	words, count, i, denies)
 	}
 }
 
-# Sets command from a value of ExecStart=: its program, or the program that env(1) executes.  Sets env_drops.
-function execute(value,	words, count, i, word)
+# Returns the program of a command, without its prefixes, or the program that env(1) executes.  Sets drops.
+function program_of(value,	words, count, i, word)
 {
 	sub(/^[-@:+!|]*/, "", value)
 	count = split_words(value, words)
-	command = words[1]
-	if (command !~ /\/env$/)
-		return
+	drops = ""
+	if (words[1] !~ /\/env$/)
+		return words[1]
 	for (i = 2; i <= count; i++) {
 		word = words[i]
 		if (word ~ /^(-|-i|--ignore-environment)$/ || word ~ /^(-u|--unset=)LD_PRELOAD$/ ||
 		    (word ~ /^(-u|--unset)$/ && words[i + 1] == "LD_PRELOAD") || word ~ /^LD_PRELOAD=/)
-			env_drops = word ~ /^(-u|--unset)$/ ? word " LD_PRELOAD" : word
+			drops = word ~ /^(-u|--unset)$/ ? word " LD_PRELOAD" : word
 		# The next word is the argument of this option.
 		if (word ~ /^(-u|--unset|-C|--chdir)$/)
 			i++
 		else if (word !~ /^-/ && word !~ /=/)
 			break
 	}
-	command = words[i]
+	return words[i]
+}
+
+function execute(key, value)
+{
+	if (key == "ExecStart" && value == "") {
+		command = env_drops = ""
+	} else if (key == "ExecStart" && command == "") {
+		command = program_of(value)
+		env_drops = drops
+	} else if (value != "") {
+		also[++also_count] = key "\t" program_of(value)
+	}
 }
 
 function assign(key, value)
@@ -112,11 +125,9 @@ function assign(key, value)
 		unset = value == "" ? 0 : unset || (" " value " ") ~ /[ "']LD_PRELOAD[ ="']/
 	else if (key == "SystemCallFilter")
 		filter(value)
-	else if (key == "ExecStart" && value == "")
-		command = env_drops = ""
-	else if (key == "ExecStart" && command == "")
-		execute(value)
-	else if (key != "ExecStart")
+	else if (key ~ /^Exec(Condition|Start|StartPre|StartPost|Reload|Stop|StopPost)$/)
+		execute(key, value)
+	else
 		other[key] = value
 }
 
@@ -171,6 +182,8 @@ END {
 		print "filter_word\t" filter_words[i]
 	if (command != "")
 		print "exec\t" command
+	for (i = 1; i <= also_count; i++)
+		print "also\t" also[i]
 	if (env_drops != "")
 		print "env_drops\t" env_drops
 	for (key in other)

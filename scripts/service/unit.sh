@@ -10,7 +10,7 @@ name_service()
 	case $1 in
 	*.service) service=$1 ;;
 	*.socket | *.timer | *.target | *.mount | *.path | *.slice | *.scope | *.device | *.swap | *.automount)
-		die $EX_NO_SERVICE "$1: not a service" ;;
+		die $EX_NO_SERVICE "$1: not a service; systemctl list-units --type=service --all lists these" ;;
 	*) service=$1.service ;;
 	esac
 	case $service in
@@ -18,7 +18,10 @@ name_service()
 	esac
 }
 
-folders='etc/systemd/system run/systemd/system usr/local/lib/systemd/system usr/lib/systemd/system lib/systemd/system'
+# In systemd's order (systemd.unit(5)).
+folders='etc/systemd/system.control run/systemd/system.control run/systemd/transient run/systemd/generator.early
+	etc/systemd/system etc/systemd/system.attached run/systemd/system run/systemd/system.attached run/systemd/generator
+	usr/local/lib/systemd/system usr/lib/systemd/system lib/systemd/system run/systemd/generator.late'
 
 # find_file NAME: sets found to the first file NAME in the folders of units; fails if there is none.
 find_file()
@@ -44,7 +47,7 @@ find_unit()
 		*) template=$service ;;
 		esac
 		find_file "$service" || find_file "$template" ||
-			die $EX_NO_SERVICE "$asked: there is no such service$(is_below)"
+			die $EX_NO_SERVICE "$asked: there is no such service$(is_below); systemctl list-unit-files --type=service${root:+ --root=$root} lists them"
 		[ -L "$found" ] || break
 		target=$(readlink "$found")
 		[ "$target" != /dev/null ] ||

@@ -112,8 +112,8 @@ service disable instances@one
 service enable instances@
 yes 'all instances' [ -e "$(dropin instances@)" ]
 service disable instances@
-refuses nonesuch 100 '*there is no such service below *'
-refuses plain.socket 100 '*not a service'
+refuses nonesuch 100 '*there is no such service below *; systemctl list-unit-files --type=service --root=*'
+refuses plain.socket 100 '*not a service; systemctl list-units --type=service --all lists these'
 refuses '../plain' 100 '*not the name of a service'
 ln -s /dev/null "$etc/masked.service"
 refuses masked 101 '*masked*systemctl unmask*'
@@ -177,6 +177,34 @@ unit drops
 for words in '-i' '- A=b' '-u LD_PRELOAD' '--unset=LD_PRELOAD' 'LD_PRELOAD=/a.so'; do
 	sed -i "s#^ExecStart=.*#ExecStart=/usr/bin/env $words server#" "$units/drops.service"
 	refuses drops 102 '*its env takes LD_PRELOAD away by*'
+done
+if command -v musl-gcc >/dev/null; then
+	printf 'int main(void) { return 0; }\n' >"$work/musl.c"
+	must musl-gcc -o "$tree/bin/musl" "$work/musl.c"
+	for key in ExecCondition ExecStartPre ExecStartPost ExecReload ExecStop ExecStopPost; do
+		unit "other_libc" "$key=-/usr/bin/env A=b musl"
+		refuses other_libc 102 "*would not start, because of its $key=musl: *musl*"
+	done
+else
+	skip 'commands of another libc' 'musl-gcc is not installed'
+fi
+unit hidden "InaccessiblePaths=-/nowhere -${library%/*}"
+refuses hidden 102 "*is not there for it, because of InaccessiblePaths=${library%/*}"
+unit hidden 'TemporaryFileSystem=/:ro'
+refuses hidden 102 '*is not there for it, because of TemporaryFileSystem=/'
+unit hidden NoExecPaths=/
+refuses hidden 102 '*is not there for it, because of NoExecPaths=/'
+unit hidden NoExecPaths=/ "ExecPaths=/bin ${library%/*}" "TemporaryFileSystem=${library%/*}" "BindReadOnlyPaths=/x ${library%/*}"
+service enable hidden
+same 'what is given back' 0 "$code"
+service disable hidden
+for folder in run/systemd/transient run/systemd/generator.late; do
+	must mkdir -p "$tree/$folder"
+	must mv "$units/hidden.service" "$tree/$folder"
+	service enable hidden
+	same "a unit in $folder" 0 "$code"
+	service disable hidden
+	must mv "$tree/$folder/hidden.service" "$units"
 done
 unit odd 'Environment=LD_PRELOAD=/a%Zb.so'
 refuses odd 101 '*systemd-analyze verify*'
