@@ -9,6 +9,9 @@ MODEL_FLAGS := -std=gnu11 -O1 -g -fno-pie -fno-omit-frame-pointer -fno-optimize-
 	-D_GNU_SOURCE -DFZ_DEBUG -DFZ_VERSION='"model"' -I. -iquote tests/model/arch -iquote arch/x86_64
 # "make model-coverage": clang puts a hook at each edge between basic blocks (coverage.c).
 MODEL_EDGES := -fsanitize-coverage=edge,trace-pc-guard,pc-table,no-prune -Wno-unknown-warning-option
+# A call of memcpy() & co. stays one, which hooks.c can have instead (builtin.h).
+MODEL_HOOKS := -fsanitize=thread -Wno-tsan -fno-builtin -include tests/model/builtin.h
+MODEL_RENAMES := $(foreach f,memcpy memmove memset memcmp memchr strchr strcspn strlen,--redefine-sym $f=model_$f)
 # die.c ends the process by system calls: host.c has its functions.
 MODEL_RUNTIME := $(filter-out runtime/base/die.c,$(RUNTIME_SRC))
 MODEL_SCENARIOS := $(wildcard tests/model/scenarios/*.c)
@@ -25,10 +28,9 @@ MODEL_SOURCES = $(shell { $(CC) --version | head -1; cat $(MODEL_HASHED); } | sh
 $(MODEL_HOOKED): $(MODEL)/%.o: %.c Makefile tests/model/build.mk
 	$(say) "  CC      $@"
 	@mkdir -p $(@D)
-	$(Q)$(if $(MODEL_COVERAGE),clang,$(CC)) $(MODEL_FLAGS) -fsanitize=thread -Wno-tsan \
+	$(Q)$(if $(MODEL_COVERAGE),clang,$(CC)) $(MODEL_FLAGS) $(MODEL_HOOKS) \
 		$(if $(MODEL_COVERAGE),$(MODEL_EDGES)) -c $< -o $@
-	$(Q)objcopy --redefine-sym memcpy=model_memcpy --redefine-sym memmove=model_memmove \
-		--redefine-sym memset=model_memset $@
+	$(Q)objcopy $(MODEL_RENAMES) $@
 
 $(MODEL_PLAIN): $(MODEL)/%.o: %.c Makefile tests/model/build.mk
 	$(say) "  CC      $@"

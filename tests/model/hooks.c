@@ -4,6 +4,7 @@
  * no sanitizer behind them: an access is a point of the schedule, and a write is logged, so that
  * the next run finds the memory as it was.
  */
+#include "tests/model/builtin.h"
 #include "tests/model/model.h"
 
 #include <string.h>
@@ -165,9 +166,6 @@ void __tsan_write_range(void *p, size_t size);
 void __tsan_vptr_update(void **p, void *value);
 void __tsan_atomic_thread_fence(int order);
 void __tsan_atomic_signal_fence(int order);
-void *model_memcpy(void *to, const void *from, size_t size);
-void *model_memmove(void *to, const void *from, size_t size);
-void *model_memset(void *to, int byte, size_t size);
 
 void __tsan_init(void)
 {
@@ -303,7 +301,8 @@ CAS_VAL(16, uint16_t)
 CAS_VAL(32, uint32_t)
 CAS_VAL(64, uint64_t)
 
-/* What the compiler calls for large copies; the Makefile renames the calls of explored files. */
+/* ---- what explored files call instead of libc (builtin.h) ------------------- */
+
 void *model_memcpy(void *to, const void *from, size_t size)
 {
 	return model_memmove(to, from, size);
@@ -323,4 +322,41 @@ void *model_memset(void *to, int byte, size_t size)
 	if (size)
 		model_access(to, size, WRITE);
 	return memset(to, byte, size);
+}
+
+/* These may end before they have read all that is said to be read here. */
+int model_memcmp(const void *a, const void *b, size_t size)
+{
+	if (size) {
+		model_access(a, size, READ);
+		model_access(b, size, READ);
+	}
+	return memcmp(a, b, size);
+}
+
+void *model_memchr(const void *p, int byte, size_t size)
+{
+	if (size)
+		model_access(p, size, READ);
+	return memchr(p, byte, size);
+}
+
+/* Another kthread may have changed the text at the point, but not moved its end: nobody does that to a text. */
+char *model_strchr(const char *text, int c)
+{
+	model_access(text, strlen(text) + 1, READ);
+	return strchr(text, c);
+}
+
+size_t model_strcspn(const char *text, const char *set)
+{
+	model_access(text, strlen(text) + 1, READ);
+	model_access(set, strlen(set) + 1, READ);
+	return strcspn(text, set);
+}
+
+size_t model_strlen(const char *text)
+{
+	model_access(text, strlen(text) + 1, READ);
+	return strlen(text);
 }
