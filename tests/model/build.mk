@@ -12,6 +12,7 @@ MODEL_EDGES := -fsanitize-coverage=edge,trace-pc-guard,pc-table,no-prune -Wno-un
 # A call of memcpy() & co. stays one, which hooks.c can have instead (builtin.h).
 MODEL_HOOKS := -fsanitize=thread -Wno-tsan -fno-builtin -include tests/model/builtin.h
 MODEL_RENAMES := $(foreach f,memcpy memmove memset memcmp memchr strchr strcspn strlen,--redefine-sym $f=model_$f)
+MODEL_CC = $(if $(MODEL_COVERAGE),clang,$(CC)) $(MODEL_FLAGS) $(MODEL_HOOKS) $(if $(MODEL_COVERAGE),$(MODEL_EDGES))
 # die.c ends the process by system calls: host.c has its functions.
 MODEL_RUNTIME := $(filter-out runtime/base/die.c,$(RUNTIME_SRC))
 MODEL_SCENARIOS := $(wildcard tests/model/scenarios/*.c)
@@ -28,15 +29,20 @@ MODEL_SOURCES = $(shell { $(CC) --version | head -1; cat $(MODEL_HASHED); } | sh
 $(MODEL_HOOKED): $(MODEL)/%.o: %.c Makefile tests/model/build.mk
 	$(say) "  CC      $@"
 	@mkdir -p $(@D)
-	$(Q)$(if $(MODEL_COVERAGE),clang,$(CC)) $(MODEL_FLAGS) $(MODEL_HOOKS) \
-		$(if $(MODEL_COVERAGE),$(MODEL_EDGES)) -c $< -o $@
+	$(Q)$(MODEL_CC) -c $< -o $@
 	$(Q)objcopy $(MODEL_RENAMES) $@
+	$(Q)$(filter-out -MMD -MP,$(MODEL_CC)) -E $< -o $(@:.o=.i)
 
 $(MODEL_PLAIN): $(MODEL)/%.o: %.c Makefile tests/model/build.mk
 	$(say) "  CC      $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(MODEL_FLAGS) -O2 $(if $(findstring main.c,$<),-DMODEL_SOURCES='"$(MODEL_SOURCES)"') -c $< -o $@
-$(MODEL)/tests/model/main.o: $(MODEL_HASHED)
+$(MODEL)/tests/model/main.o: $(MODEL)/sources
+
+# Not by the sources themselves: it is to change, too, when one of them goes away.
+$(MODEL)/sources: model-always
+	@mkdir -p $(@D)
+	@echo $(MODEL_SOURCES) $(MODEL_HOOKED) | cmp -s - $@ || echo $(MODEL_SOURCES) $(MODEL_HOOKED) >$@
 
 # fz_adopt and fz_clone_resume are the model's: these end and make kernel threads in assembly.
 $(MODEL)/switch.o: arch/x86_64/switch.S Makefile tests/model/build.mk
@@ -45,13 +51,17 @@ $(MODEL)/switch.o: arch/x86_64/switch.S Makefile tests/model/build.mk
 	$(Q)objcopy --redefine-sym fz_adopt=adopt_of_this_cpu \
 		--redefine-sym fz_clone_resume=clone_resume_of_this_cpu $@
 
-$(MODEL)/explore: $(MODEL_HOOKED) $(MODEL_PLAIN) $(MODEL)/switch.o tests/model/reach.sh
+$(MODEL)/explore: $(MODEL_HOOKED) $(MODEL_PLAIN) $(MODEL)/switch.o $(MODEL)/sources tests/model/reach.sh
 	$(Q)MODEL_OBJECTS="$(MODEL_PLAIN) $(MODEL)/switch.o" tests/model/reach.sh $(MODEL_HOOKED)
 	$(say) "  LD      $@"
 	$(Q)$(CC) -no-pie -o $@ $(filter %.o,$^) -lm
 
-.PHONY: model explore check-planted model-coverage
+.PHONY: model model-always model-command explore check-planted model-coverage
 model: $(MODEL)/explore
+
+# Prints how an explored file is compiled, and what objcopy does then.
+model-command:
+	@printf '%s\n' '$(subst ','\'',$(MODEL_CC))' '$(MODEL_RENAMES)'
 
 # HOURS of it with seeds that were not tried before: each round has others.
 HOURS ?= 1

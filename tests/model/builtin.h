@@ -32,12 +32,13 @@ size_t model_strlen(const char *text);
 #define __builtin_strlen model_strlen
 
 /* Not modelled. */
-#pragma GCC poison __builtin_bcopy __builtin_bzero __builtin_mempcpy __builtin_memccpy __builtin_stpcpy __builtin_stpncpy
-#pragma GCC poison __builtin_strcpy __builtin_strncpy __builtin_strcat __builtin_strncat __builtin_strcmp __builtin_strncmp
-#pragma GCC poison __builtin_strcasecmp __builtin_strncasecmp __builtin_strrchr __builtin_strstr __builtin_strspn
-#pragma GCC poison __builtin_strpbrk __builtin_strnlen __builtin_index __builtin_rindex __builtin_memcpy_inline
-#pragma GCC poison __builtin_memset_inline __builtin___memcpy_chk __builtin___memmove_chk __builtin___memset_chk
-#pragma GCC poison __builtin___mempcpy_chk __builtin___strcpy_chk __builtin___strncpy_chk __builtin___strcat_chk
-#pragma GCC poison __builtin_sprintf __builtin_snprintf __builtin_vsprintf __builtin_vsnprintf __builtin_clear_padding
+#pragma GCC poison __builtin_bcopy __builtin_bzero __builtin_mempcpy __builtin_memccpy __builtin_stpcpy
+#pragma GCC poison __builtin_stpncpy __builtin_strcpy __builtin_strncpy __builtin_strcat __builtin_strncat
+#pragma GCC poison __builtin_strcmp __builtin_strncmp __builtin_strcasecmp __builtin_strncasecmp __builtin_strrchr
+#pragma GCC poison __builtin_strstr __builtin_strspn __builtin_strpbrk __builtin_strnlen __builtin_index
+#pragma GCC poison __builtin_rindex __builtin_memcpy_inline __builtin_memset_inline __builtin___memcpy_chk
+#pragma GCC poison __builtin___memmove_chk __builtin___memset_chk __builtin___mempcpy_chk __builtin___strcpy_chk
+#pragma GCC poison __builtin___strncpy_chk __builtin___strcat_chk __builtin_sprintf __builtin_snprintf
+#pragma GCC poison __builtin_vsprintf __builtin_vsnprintf __builtin_clear_padding
 
 #endif

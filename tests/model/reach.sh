@@ -3,14 +3,15 @@
 #
 # tests/model/reach.sh OBJECT... - does an explored object reach around the model?  Names
 #
-# - each function of an object that has an instruction which the hooks do not see: a system call, an
-#   atomic access, a fence, the clock, a random number, a change of the thread pointer or of a protection key;
+# - each function of an object that has an instruction which the hooks do not see: a system call, an atomic access,
+#   a fence, the clock, a random number, a change of the thread pointer or of a protection key, an access by %gs,
+#   a call of a fixed address;
 # - each call of a function that is neither explored, nor the model's, nor on the list below;
-# - in the source of each object, and in the headers of runtime/, arch/ and tests/model/: assembly with text in it, and
-#   an attribute that keeps the hooks out of a function.
+# - in the preprocessed source of each object, headers included: assembly with text in it, an attribute that keeps
+#   the hooks out of a function, and memory of another segment.
 #
-# The source of a/b/c.o is a/b/c.c, or the b/c.c or c.c of this repository.  Exit status 1 if it names something,
-# 2 if a file is missing.
+# The preprocessed source of a.o is a.i.  Exit status 1 if it names something, 2 if a file is missing.
+# A call through memory or through a computed address is not followed.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 
@@ -20,8 +21,13 @@ allowed='__popcountdi2'
 own='_GLOBAL_OFFSET_TABLE_ __ehdr_start __rseq_offset __rseq_size etext __sanitizer_cov_pcs_init
 	__sanitizer_cov_trace_pc_guard __sanitizer_cov_trace_pc_guard_init __start___sancov_guards __stop___sancov_guards
 	__start___sancov_pcs __stop___sancov_pcs'
-# In sources: file, a part of the line, why it may be there.
-in_sources='runtime/backend/liburing.h|extern __typeof__(name) name __asm__("fz_" #name)|the name of a symbol, no code
+# In sources: file, the beginning of the words, why they may be there.
+in_sources='/usr/*|__asm__ ("" "|the name of a symbol, no code
+/usr/include/signal.h|__asm__ ("__xpg_sigpause")|the name of a symbol, no code
+/usr/include/x86_64-linux-gnu/asm/swab.h|__asm__("bswap|registers only
+runtime/*|__asm__ __volatile__ ( ".altmacro" "\n" ".macro _SDT_SIGN x"|a probe of sys/sdt.h: a nop, and a note
+runtime/*|__asm__ __volatile__ ( ".ifndef _.stapsdt.base"|the same
+runtime/backend/liburing.h|__asm__("fz_" "|the name of a symbol, no code
 runtime/inspect/describe.c|__asm__(".pushsection .note.fiberize,|a note for debuggers, which is not executed
 arch/x86_64/cpu.h|__asm__ volatile("movq %%fs:0, %0"|reads the thread pointer, which each thread has for good
 arch/x86_64/cpu.h|__asm__ volatile("wrfsbase %0"|tests/model/arch/cpu.h has its own fz_tcb_set()
@@ -35,106 +41,115 @@ trap 'rm -rf "$work"' EXIT
 
 for file; do
 	[ -e "$file" ] || { echo "reach.sh: no object $file" >&2; exit 2; }
+	[ -e "${file%.o}.i" ] || { echo "reach.sh: $file has no preprocessed source" >&2; exit 2; }
 done
 
-# Prints the source of an object.
-source_of()
-{
-	suffix=${1%.o}.c
-	[ ! -e "$suffix" ] || { echo "$suffix"; return; }
-	while :; do
-		case $suffix in
-		*/*)	suffix=${suffix#*/} ;;
-		*)	break ;;
-		esac
-		[ ! -e "$root/$suffix" ] || { echo "$root/$suffix"; return; }
-	done
-	echo "reach.sh: $1 has no source" >&2
-	return 2
-}
-
-# Prints "FILE|LINE|WHAT|TEXT" for each word in a file that is assembly with text in it, or keeps hooks out.
+# Prints "FILE|LINE|WHAT|TEXT" for each word of a preprocessed source that is assembly with text in it, or keeps
+# hooks out.  An empty assembly is a barrier for the compiler.
 look_at_source()
 {
-	awk -v file="$1" '
-		{ text = text $0 "\n"; line[NR] = $0 }
-
-		# Keeps the newlines of what it leaves out.
-		function newlines(part) { gsub(/[^\n]/, "", part); return part }
-
-		function tell(what, at, before, number)
+	awk '
+		# Each string with something in it becomes "NUMBER", and each character, too.
+		function without_strings(text, code)
 		{
-			before = substr(code, 1, at)
-			number = gsub(/\n/, "", before) + 1
-			print file "|" number "|" what "|" line[number]
+			while (match(text, /"([^"\\]|\\.)*"|\047([^\047\\]|\\.)*\047/)) {
+				code = code substr(text, 1, RSTART - 1)
+				strings[++stringed] = substr(text, RSTART, RLENGTH)
+				code = code (RLENGTH == 2 ? "\"\"" : "\"" stringed "\"")
+				text = substr(text, RSTART + RLENGTH)
+			}
+			return code text
 		}
 
-		END {
-			gsub(/\\\n/, " \n", text)
-			# Without comments and #include; a string is empty, or has one character.
-			while (match(text, /"([^"\\\n]|\\.)*"|\047([^\047\\\n]|\\.)*\047|\/\*|\/\/|#[ \t]*include[^\n]*/)) {
-				token = substr(text, RSTART, RLENGTH)
-				code = code substr(text, 1, RSTART - 1)
+		function tell(what, text, said)
+		{
+			gsub(/[ \t]+/, " ", text)
+			while (match(text, /"[0-9]+"/)) {
+				said = said substr(text, 1, RSTART - 1) strings[substr(text, RSTART + 1, RLENGTH - 2)]
 				text = substr(text, RSTART + RLENGTH)
-				first = substr(token, 1, 1)
-				if (first == "\"")
-					code = code (token == "\"\"" ? "\"\"" : "\"x\"")
-				else if (first == "\047")
-					code = code "\047x\047"
-				else if (token == "/*") {
-					end = index(text, "*/")
-					code = code " " newlines(end ? substr(text, 1, end) : text)
-					text = end ? substr(text, end + 2) : ""
-				} else if (token == "//") {
-					end = index(text, "\n")
-					text = end ? substr(text, end) : ""
-				}
 			}
-			code = code text
-			at = 0
-			rest = code
-			while (match(rest, /[A-Za-z_][A-Za-z_0-9]*/)) {
-				word = substr(rest, RSTART, RLENGTH)
-				place = at + RSTART
-				at += RSTART + RLENGTH - 1
-				rest = substr(rest, RSTART + RLENGTH)
+			print file "|" began "|" what "|" substr(said text, 1, 200)
+		}
+
+		# The clause of an assembly, from its first word to the parenthesis that closes it; 0: it goes on.
+		function ends_at(text, i, c, depth)
+		{
+			for (i = 1; i <= length(text); i++) {
+				c = substr(text, i, 1)
+				depth += (c == "(") - (c == ")")
+				if (c == ")" && !depth)
+					return i
+			}
+			return 0
+		}
+
+		function scan(text, word, end, after)
+		{
+			while (match(text, /[A-Za-z_][A-Za-z_0-9]*/)) {
+				word = substr(text, RSTART, RLENGTH)
+				after = substr(text, RSTART + RLENGTH)
 				if (word ~ /^_*(no_sanitize.*|disable_sanitizer_instrumentation|naked|optimize)$/)
-					tell("keeps the hooks out", place)
-				if (word !~ /^(asm|__asm|__asm__)$/)
-					continue
-				after = rest
-				sub(/^([ \t\n]|__volatile__|__volatile|volatile|__inline__|__inline|inline|goto)*/, "", after)
-				if (after !~ /^\(([ \t\n]|"")*[:)]/)
-					tell("is assembly", place)
+					tell("keeps the hooks out", substr(text, RSTART))
+				else if (word ~ /^(__seg_[fg]s|_*address_space_*)$/)
+					tell("is memory of another segment", substr(text, RSTART))
+				else if (word ~ /^(asm|__asm|__asm__)$/) {
+					text = substr(text, RSTART)
+					end = ends_at(text)
+					if (!end) {
+						pending = text
+						return
+					}
+					after = substr(text, length(word) + 1, end - length(word))
+					sub(/^([ \t\n]|__volatile__|__volatile|volatile|__inline__|__inline|inline|goto)*/, "",
+					    after)
+					if (after !~ /^\(([ \t\n]|"")*[:)]/)
+						tell("is assembly", substr(text, 1, end))
+					after = substr(text, end + 1)
+				}
+				text = after
 			}
+		}
+
+		/^# [0-9]+ "/ {
+			number = $2 - 1
+			file = $0
+			sub(/^[^"]*"(\.\/)?/, "", file)
+			sub(/".*/, "", file)
+			next
+		}
+		{ number++ }
+		pending != "" {
+			line = pending " " without_strings($0)
+			pending = ""
+			scan(line)
+			next
+		}
+		/asm|no_sanitize|sanitizer_instr|naked|optimize|__seg_|address_space/ {
+			began = number
+			scan(without_strings($0))
 		}' "$1"
 }
 
-# Each once: what headers and sources have, but for what is allowed.
-: >"$work/sources"
+# Each once, whatever includes it; but for what is allowed.
 for file; do
-	source_of "$file" >>"$work/sources" || exit 2
-done
-# arch/x86_64/syscall.h: tests/model/arch/cpu.h has its functions.
-find "$root/runtime" "$root/arch/arch.h" "$root/arch/x86_64" "$root/tests/model" \
-	-name '*.h' ! -path "$root/arch/x86_64/syscall.h" >>"$work/sources"
-sort -u "$work/sources" | tr '\n' '\0' | xargs -0 grep -lE '[^</]asm|^asm|no_sanitize|sanitizer_instr|naked|optimize' \
-	>"$work/suspects" || [ $? -le 123 ]
-while read -r file; do
-	look_at_source "$file"
-done <"$work/suspects" >"$work/found"
+	look_at_source "${file%.o}.i"
+done | sort -u >"$work/found"
 while IFS='|' read -r file number what text; do
 	name=${file#"$root/"}
 	permitted=
 	while IFS='|' read -r its_file its_text _; do
-		case $name:$text in
-		"$its_file:"*"$its_text"*)	permitted=1 ;;
+		# shellcheck disable=SC2254 # a pattern
+		case $name in
+		$its_file)
+			case $text in
+			"$its_text"*)	permitted=1 ;;
+			esac ;;
 		esac
 	done <<-END
 		$in_sources
 	END
 	[ -z "$permitted" ] || continue
-	echo "$name:$number: $what, which the model does not see: $text"
+	printf '%s\n' "$name:$number: $what, which the model does not see: $text"
 	failed=1
 done <"$work/found"
 
@@ -144,7 +159,7 @@ nm -g --defined-only "$@" ${MODEL_OBJECTS:-} | awk 'NF == 3 { print $3 }' >"$wor
 printf '%s\n' $allowed $own >>"$work/defined"
 sort -u -o "$work/defined" "$work/defined"
 for object; do
-	objdump -d --no-show-raw-insn "$object" | awk -v object="$object" '
+	objdump -dr --no-show-raw-insn "$object" | awk -v object="$object" '
 		BEGIN {
 			prefix = "^(rep|repe|repne|repz|repnz|rex(\\.[WRXB]+)?|xacquire|xrelease|bnd|notrack|" \
 				 "data16|data32|addr16|addr32|[c-gs]s|\\{.*\\})$"
@@ -166,21 +181,64 @@ for object; do
 			      "senduipi|clui|stui|testui|uiret|ptwrite[lq]?|l(call|jmp|ret)[lqw]?|\\(bad\\)"
 			bad = "^(" bad ")$"
 		}
-		/^[0-9a-f]+ <.*>:$/ { place = $2 }
-		$1 ~ /^[0-9a-f]+:$/ {
+		function tell(what)
+		{
+			print object ": " place " " what
+			found = 1
+		}
+
+		# %r8d -> 8, %eax and %rax -> ax
+		function register(name)
+		{
+			gsub(/^%[er]?|d$/, "", name)
+			return name
+		}
+
+		# What calls a number: directly, through a place with a number, or by a register that was given one.
+		function look_at_call(operands, target)
+		{
+			target = operands
+			if (relocation ~ /^\*ABS\*/ || (relocation == "" && operands ~ /^\*(ds:)?(0x)?[0-9a-f]+$/) ||
+			    (sub(/^\*/, "", target) && register(target) in given))
+				tell(name " of a fixed address reaches around the model")
+			if (name ~ /^(call|jmp|ret)/)
+				split("", given)
+		}
+
+		# An instruction, once the line behind it has shown whether it has a relocation.
+		function look(n, operands, last)
+		{
+			if (instruction == "")
+				return
+			$0 = instruction
+			instruction = ""
 			for (n = 2; n < NF && $n ~ prefix; n++)
 				continue
+			name = $n
 			operands = $0
 			sub(/[ \t]*[#<].*/, "", operands)
 			sub(/.*[ \t]/, "", operands)
-			reaches = $n ~ bad || ($n ~ /^xchg/ && operands !~ /^%[a-z0-9]+,%[a-z0-9]+$/) ||
-				($n ~ /^(mov|pop)/ && operands ~ /(^|,)%[fg]s$/)
-			if (reaches) {
-				print object ": " place " " $n " reaches around the model"
-				found = 1
+			if (name ~ bad || (name ~ /^xchg/ && operands !~ /^%[a-z0-9]+,%[a-z0-9]+$/) ||
+			    (name ~ /^(mov|pop)/ && operands ~ /(^|,)%[fg]s$/))
+				tell(name " reaches around the model")
+			else if ($0 ~ /[ \t*,]%gs:/)
+				tell(name " of another segment reaches around the model")
+			if (name ~ /^(call|jmp|ret)/) {
+				look_at_call(operands)
+				return
+			}
+			last = operands
+			if (sub(/.*,/, "", last)) {
+				delete given[register(last)]
+				if (name ~ /^mov(abs|[lq])?$/ && operands ~ /^\$0x[0-9a-f]+,%/ && relocation == "")
+					given[register(last)]
 			}
 		}
-		END { exit found }' || failed=1
+
+		/^[0-9a-f]+ <.*>:$/ { header = $2; look(); place = header; split("", given); next }
+		$2 ~ /^R_X86_64_/ { relocation = $3; next }
+		$1 ~ /^[0-9a-f]+:$/ { line = $0; look(); instruction = line; relocation = "" }
+		END { look(); exit found }' || failed=1
 	nm -u "$object" | awk '{ print $2 }' | grep -v '^__tsan_' | sort -u | comm -23 - "$work/defined" >"$work/unknown"
 	while read -r name; do
 		echo "$object: calls $name, which is not modelled"
