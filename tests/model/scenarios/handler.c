@@ -344,6 +344,7 @@ static struct fz_ticket ticket;
 static void wait_or_send_first(int i)
 {
 	struct fz_fiber *self = fz_self();
+	struct fz_ticket own;
 	enum fz_why why;
 
 	if (i == 2) {
@@ -358,7 +359,9 @@ static void wait_or_send_first(int i)
 		fibers[0] = self;
 		unblock(fz_signal_bit(SIG_A));
 		fz_enter_runtime(self);
-		ticket = fz_wait_arm(self, 0);
+		/* A struct that a call returns into a static is stored without a hook. */
+		own = fz_wait_arm(self, 0);
+		ticket = own;
 		announce(&went_on);
 		why = fz_park(self, FZ_FOREVER);
 		fz_leave_after(self, why);

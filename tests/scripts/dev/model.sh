@@ -222,6 +222,17 @@ reaches "functions of libc that read memory" "calls memcmp, which is" "calls str
 	int differ(const char *a, const char *b);
 	int differ(const char *a, const char *b) { return memcmp(a, b, strlen(a)); }
 END
+reaches "a returned struct that is stored without a hook" "<keep>: mov of a returned struct has no hook" \
+	"<keep_there>: mov of a returned struct has no hook" <<-'END'
+	struct pair { long a, b; };
+	struct pair make(void);
+	struct pair kept;
+	void keep(void);
+	void keep_there(struct pair *p);
+	__attribute__((noinline, noipa)) struct pair make(void) { return (struct pair){ 1, 2 }; }
+	void keep(void) { kept = make(); }
+	void keep_there(struct pair *p) { *p = make(); }
+END
 
 # What the hooks do see: registers that are exchanged, a barrier for the compiler, and the words in a text.
 cat >"$work/within.c" <<-'END'
