@@ -12,10 +12,13 @@
 # processors, features), the library as it is installed or the one that checks itself, faults of that one
 # (runtime/base/fault.def: among them a monitor that looks 100 times more often or more seldom), and how
 # many processes use the CPUs besides.  --seed runs a seed again, N times; --show prints what it stands for,
-# and runs nothing.  The order of the threads is not in the seed.
+# runs nothing and writes no file.  The order of the threads is not in the seed.  The seed after
+# 999999999999999999 is 0.
 #
 # A seed chooses among the programs that are built and that --filter selects: at another commit, or with
-# another filter, it stands for another run.  --seed and --show refuse a COMMIT that is not checked out.
+# another filter, it stands for another run.  --seed and --show refuse a COMMIT that is not checked out, and one
+# that build/libfiberize.so and build/checked/libfiberize.so are not of: build/libexec/commit has another, a
+# tracked file has been changed, or a source is newer than they are.
 #
 # A failure leaves build/tests/failures/soak.SEED.log, with the commit, the command, the options to run it
 # again, what the program said, and the backtraces of all threads if it hangs or leaves a core file; the
@@ -31,7 +34,7 @@ library=$installed
 programs=$build/tests/programs
 failures=$build/tests/failures
 watch=$build/tests/helpers/watch
-passed=0 failed=0 next=0
+passed=0 failed=0 next=0 seeds=1000000000000000000
 hours='' seed='' show='' times=1 first=$(date +%s) filter='*' modes='' default_modes=none
 # shellcheck source=tests/lib/modes.inc
 . "$root/tests/lib/modes.inc"
@@ -47,14 +50,37 @@ number() {
 	echo $((10#$2))
 }
 
-# seed_of OPTION SEED[@COMMIT]: prints the seed, if the commit is the one that is checked out
+# seed_of OPTION SEED[@COMMIT]: prints the seed, if the commit is the one that is checked out and built
 seed_of() {
+	local why
 	case $2 in
 	*@*)	[ -n "$head" ] || die "$1 $2: $root has no git to compare the commit with: leave @${2#*@} out"
 		[[ ${2#*@} =~ ^[0-9a-f]{4,40}$ ]] || die "$1 $2: not a commit: '${2#*@}'"
-		[[ $head == "${2#*@}"* ]] || die "$1 $2: a seed of another commit than this one, ${head:0:12}" ;;
+		[[ $head == "${2#*@}"* ]] || die "$1 $2: a seed of another commit than this one, ${head:0:12}"
+		why=$(not_built_of "$head")
+		[ -z "$why" ] || die "$1 $2: $why" ;;
 	esac
 	number "$1" "${2%%@*}"
+}
+
+# up_to_date FILE BUILD VARIABLE...: is it newer than its sources?  The names in the Makefile are relative to it.
+up_to_date() {
+	env -u MAKEFLAGS make -s -q -C "$root" "B=${2#"$root"/}" "${@:3}" "${1#"$root"/}" >/dev/null 2>&1
+}
+
+# not_built_of COMMIT: says why the build is not known to be of this commit
+not_built_of() {
+	local described
+	described=$(cat "$build/libexec/commit" 2>/dev/null)
+	if [ "$(git -C "$root" rev-parse --verify --quiet "${described:-none}^{commit}")" != "$1" ]; then
+		echo "$build says that it is of ${described:-no commit}"
+	elif ! git -C "$root" diff --quiet HEAD; then
+		echo "a file has been changed since"
+	elif ! up_to_date "$installed" "$build"; then
+		echo "$installed is older than its sources"
+	elif ! up_to_date "$checked" "${checked%/*}" DEBUG=1 FAULTS=1; then
+		echo "$checked is older than its sources"
+	fi
 }
 
 head=$(git -C "$root" rev-parse HEAD 2>/dev/null)
@@ -88,8 +114,7 @@ for needed in "$installed" "$checked" "$watch"; do
 	[ -n "$show" ] || [ -e "$needed" ] || die "$needed is missing: run make soak"
 done
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/fz-soak.XXXXXX") || exit 2
-mkdir -p "$failures" || exit 2
+work=
 burners=()
 
 stop_burners() {
@@ -100,14 +125,14 @@ stop_burners() {
 
 clean_up() {
 	stop_burners
-	rm -rf "$work"
+	[ -z "$work" ] || rm -rf "$work"
 }
 trap clean_up EXIT
 trap 'summary; exit 130' INT
 trap 'summary; exit 143' TERM
 
 summary() {
-	echo "$passed passed, $failed failed, next seed $((next + 1))"
+	echo "$passed passed, $failed failed, next seed $(((next + 1) % seeds))"
 }
 
 # In the same order under each locale.
@@ -255,6 +280,8 @@ if [ -n "$show" ]; then
 	command_line
 	exit 0
 fi
+work=$(mktemp -d "${TMPDIR:-/tmp}/fz-soak.XXXXXX") || exit 2
+mkdir -p "$failures" || exit 2
 end=$(($(date +%s) + $(LC_ALL=C awk -v h="${hours:-0}" 'BEGIN { s = h * 3600; printf "%d", int(s) + (s > int(s)) }')))
 next=${seed:-$first}
 for ((round = 0; ; round++)); do
@@ -262,7 +289,7 @@ for ((round = 0; ; round++)); do
 		[ $round -lt "$times" ] || break
 	else
 		[ $round -eq 0 ] || [ "$(date +%s)" -lt $end ] || break
-		next=$((first + round))
+		next=$(((first + round) % seeds))
 	fi
 	try "$next"
 	case $? in
