@@ -4,7 +4,7 @@
 # tests/soak.sh - runs programs of tests/programs in random circumstances, one after the other, and
 # compares each with its native run.
 #
-#	soak.sh --hours H [--first SEED] [--filter GLOB]
+#	soak.sh --hours H [--first SEED] [--chaos] [--filter GLOB]
 #	soak.sh --seed SEED[@COMMIT] [--times N] [--filter GLOB]
 #	soak.sh --show SEED[@COMMIT] [--filter GLOB]
 #
@@ -19,6 +19,12 @@
 # another filter, it stands for another run.  --seed and --show refuse a COMMIT that is not checked out, and one
 # that build/libfiberize.so and build/checked/libfiberize.so are not of: build/libexec/commit has another, a
 # tracked file has been changed, or a source is newer than they are.
+#
+# --chaos: each run by rr in its chaos mode, which lets one thread run at a time, chooses among them at random, and
+# records the run.  Such a seed is SEED+chaos, which --seed, --show and --first take, too; its mode has epoll, since
+# rr knows no io_uring.  A failure leaves rr's trace, too, in build/tests/failures/soak.SEED+chaos.rr: "rr replay" of
+# it is the same run, in gdb.  rr (Debian: rr) needs the CPU's performance counters, which few virtual machines have:
+# without rr, or where it cannot record "true", the exit status is 2.
 #
 # A failure leaves build/tests/failures/soak.SEED.log, with the commit, the command, the options to run it
 # again, what the program said, and the backtraces of all threads if it hangs or leaves a core file; the
@@ -35,7 +41,7 @@ programs=$build/tests/programs
 failures=$build/tests/failures
 watch=$build/tests/helpers/watch
 passed=0 failed=0 next=0 seeds=1000000000000000000
-hours='' seed='' show='' times=1 first=$(date +%s) filter='*' modes='' default_modes=none
+hours='' seed='' show='' chaos='' times=1 first=$(date +%s) filter='*' modes='' default_modes=none
 # shellcheck source=tests/lib/modes.inc
 . "$root/tests/lib/modes.inc"
 
@@ -52,7 +58,7 @@ number() {
 
 # seed_of OPTION SEED[@COMMIT]: prints the seed, if the commit is the one that is checked out and built
 seed_of() {
-	local why
+	local why number=${2%%@*}
 	case $2 in
 	*@*)	[ -n "$head" ] || die "$1 $2: $root has no git to compare the commit with: leave @${2#*@} out"
 		[[ ${2#*@} =~ ^[0-9a-f]{4,40}$ ]] || die "$1 $2: not a commit: '${2#*@}'"
@@ -60,7 +66,7 @@ seed_of() {
 		why=$(not_built_of "$head")
 		[ -z "$why" ] || die "$1 $2: $why" ;;
 	esac
-	number "$1" "${2%%@*}"
+	number "$1" "${number%+chaos}"
 }
 
 # up_to_date FILE BUILD VARIABLE...: is it newer than its sources?  The names in the Makefile are relative to it.
@@ -87,10 +93,14 @@ head=$(git -C "$root" rev-parse HEAD 2>/dev/null)
 commit=$(git -C "$root" rev-parse --short HEAD 2>/dev/null)
 while [ $# -gt 0 ]; do
 	case $1 in
+	--chaos)	chaos=+chaos; shift; continue ;;
 	--hours|--seed|--show|--times|--first|--filter)	;;
 	*)		die "unknown option $1" ;;
 	esac
 	[ $# -ge 2 ] || die "$1 needs a value"
+	case $1=$2 in
+	--seed=*+chaos|--seed=*+chaos@*|--show=*+chaos|--show=*+chaos@*|--first=*+chaos)	chaos=+chaos ;;
+	esac
 	case $1 in
 	--hours)
 		[[ $2 =~ ^([0-9]{1,6}(\.[0-9]*)?|\.[0-9]+)$ && $2 == *[1-9]* ]] ||
@@ -101,7 +111,7 @@ while [ $# -gt 0 ]; do
 	--times)
 		times=$(number "$1" "$2") || exit
 		[ "$times" -gt 0 ] || die "--times: not a positive number: '$2'" ;;
-	--first)	first=$(number "$1" "$2") || exit ;;
+	--first)	first=$(number "$1" "${2%+chaos}") || exit ;;
 	--filter)	filter=$2 ;;
 	esac
 	shift 2
@@ -132,7 +142,7 @@ trap 'summary; exit 130' INT
 trap 'summary; exit 143' TERM
 
 summary() {
-	echo "$passed passed, $failed failed, next seed $(((next + 1) % seeds))"
+	echo "$passed passed, $failed failed, next seed $(((next + 1) % seeds))$chaos"
 }
 
 # In the same order under each locale.
@@ -163,13 +173,29 @@ draw_of() {
 	drawn=$1
 }
 
-# choose SEED: sets name, mode, number, variables, load, library
+# choose SEED: sets name, mode, number, variables, load, library, command
 choose() {
+	choose_run "$1"
+	# shellcheck disable=SC2206,SC2207 # words
+	command=($variables $(mode_env "$mode"))
+	if [ -n "$chaos" ]; then
+		command=(rr record --chaos "${command[@]/#/--env=}")
+	else
+		command=(env "${command[@]}")
+	fi
+}
+
+choose_run() {
 	local how
 	state=$1
 	draw_of "${names[@]}"; name=$drawn
 	draw $((1 << 30)); number=$((drawn | 1))
-	draw_of fz fz fz epoll epoll old; mode=$drawn
+	if [ -n "$chaos" ]; then
+		draw_of epoll epoll old
+	else
+		draw_of fz fz fz epoll epoll old
+	fi
+	mode=$drawn
 	draw 8; mode+=$((drawn + 1))
 	load=0
 	draw 3
@@ -191,19 +217,18 @@ choice() {
 	echo "$name in mode $mode, number $number, load $load"
 }
 
-# Words for env(1) and the program.
 command_line() {
 	local args
 	args=$(arguments "$name" stress)
-	echo "env${variables:+ $variables} $(mode_env "$mode") $programs/$name${args:+ ${args//\{seed\}/$number}}"
+	echo "${command[*]} $programs/$name${args:+ ${args//\{seed\}/$number}}"
 }
 
-# one_run BASE WORD...: the program, with these words for env(1) before it; the status is its own
+# one_run BASE WORD...: the program, with these words before it; the status is its own
 one_run() {
 	local base=$1 args
 	shift
 	args=$(arguments "$name" stress)
-	rm -rf "$base.dir" "$base.traces"
+	rm -rf "$base.dir" "$base.traces" "$base.rr" "$base.rr.log"
 	mkdir "$base.dir"
 	(
 		cd "$base.dir" || exit 2
@@ -214,18 +239,37 @@ one_run() {
 	)
 }
 
+# Says why rr cannot record here; its reason is in the first line, behind a place in its source.
+no_rr() {
+	local reason
+	if ! command -v rr >/dev/null; then
+		echo "rr is missing"
+	elif ! "$watch" rr record --chaos "--output-trace-dir=$work/true.rr" true >"$work/true.out" 2>&1 </dev/null; then
+		reason=$(sed -nE 's/^\[[A-Z]+ [^]]*\] *//; /[^ ]/ { p; q }' "$work/true.out")
+		echo "rr cannot record here: ${reason:-it does not say why}"
+	fi
+	rm -rf "$work/true.rr"
+}
+
 # Is the commit all that there is?
 changes() {
 	[ -z "$commit" ] || git -C "$root" diff --quiet HEAD 2>/dev/null || echo ", and changes to it"
 }
 
 report() {
-	local core log=$failures/soak.$1.log
+	local core seed=$1$chaos log trace=''
+	log=$failures/soak.$seed.log
+	rm -rf "$failures/soak.$seed.rr"
+	if [ -d "$work/fibers.rr" ] && mv "$work/fibers.rr" "$failures/soak.$seed.rr"; then
+		trace=${failures#"$root"/}/soak.$seed.rr
+	fi
 	{
-		echo "seed $1: $(choice): $2"
+		echo "seed $seed: $(choice): $2"
 		echo "commit: ${commit:-unknown, no git}$(changes); programs to choose among: ${#names[@]}"
-		echo "again: tests/soak.sh --filter ${filter@Q} --seed $1${commit:+@$commit} --times 100"
+		echo "again: tests/soak.sh --filter ${filter@Q} --seed $seed${commit:+@$commit} --times 100"
 		echo "command: $(command_line)"
+		[ -z "$trace" ] || echo "rr's trace: $trace"
+		[ ! -s "$work/fibers.rr.log" ] || { echo "---- rr's log"; tail -n 40 "$work/fibers.rr.log"; }
 		echo "---- stdout (last lines)"; tail -n 40 "$work/fibers.out"
 		echo "---- stderr (last lines)"; tail -n 40 "$work/fibers.err"
 		for core in "$work/fibers.dir"/core*; do
@@ -237,7 +281,7 @@ report() {
 		done
 		[ ! -s "$work/fibers.traces" ] || { echo "---- backtraces"; cat "$work/fibers.traces"; }
 	} >"$log" 2>/dev/null
-	echo "FAIL seed $1: $name in mode $mode${variables:+, $variables}: $2; see ${log#"$root"/}"
+	echo "FAIL seed $seed: $name in mode $mode${variables:+, $variables}: $2; see ${log#"$root"/}${trace:+ and $trace}"
 }
 
 # try SEED: 0 passed, 1 failed, 2 the mode does not apply, or the program fails natively, too
@@ -249,15 +293,19 @@ try() {
 		(while :; do :; done) &
 		burners+=($!)
 	done
-	# shellcheck disable=SC2046,SC2086 # words
-	one_run "$work/fibers" $variables $(mode_env "$mode")
+	if [ -n "$chaos" ]; then
+		# What rr says of itself is nothing that the program says.
+		one_run "$work/fibers" "RR_LOG_FILE=$work/fibers.rr.log" "${command[@]}" "--output-trace-dir=$work/fibers.rr"
+	else
+		one_run "$work/fibers" "${command[@]}"
+	fi
 	status=$?
 	# With another number it may say something else.
 	one_run "$work/native"
 	native=$?
 	stop_burners
 	if [ $native -ne 0 ]; then
-		[ $native -eq 77 ] || echo "seed $1: $name fails natively: $native"
+		[ $native -eq 77 ] || echo "seed $1$chaos: $name fails natively: $native"
 		return 2
 	elif [ $status -eq 77 ]; then
 		# It finds that it cannot be run here just now.
@@ -276,12 +324,16 @@ try() {
 
 if [ -n "$show" ]; then
 	choose "$show"
-	echo "seed $show${commit:+@$commit}: $(choice)"
+	echo "seed $show$chaos${commit:+@$commit}: $(choice)"
 	command_line
 	exit 0
 fi
 work=$(mktemp -d "${TMPDIR:-/tmp}/fz-soak.XXXXXX") || exit 2
 mkdir -p "$failures" || exit 2
+if [ -n "$chaos" ]; then
+	refusal=$(no_rr)
+	[ -z "$refusal" ] || die "--chaos: $refusal"
+fi
 end=$(($(date +%s) + $(LC_ALL=C awk -v h="${hours:-0}" 'BEGIN { s = h * 3600; printf "%d", int(s) + (s > int(s)) }')))
 next=${seed:-$first}
 for ((round = 0; ; round++)); do
@@ -295,7 +347,7 @@ for ((round = 0; ; round++)); do
 	case $? in
 	0)	passed=$((passed + 1)) ;;
 	1)	failed=$((failed + 1)) ;;
-	*)	[ -z "$seed" ] || echo "seed $seed cannot be run here: $(choice)" ;;
+	*)	[ -z "$seed" ] || echo "seed $seed$chaos cannot be run here: $(choice)" ;;
 	esac
 done
 summary

@@ -67,7 +67,7 @@ cp "$root/runtime/base/options.def" "$other/runtime/base"
 cp "$watch" "$made/tests/helpers"
 : >"$other/library.c"
 printf '/build\n' >"$other/.gitignore"
-printf '$(B)/libfiberize.so: library.c\n\tfalse\n' >"$other/Makefile"
+printf '%s: library.c\n\tfalse\n' "\$(B)/libfiberize.so" >"$other/Makefile"
 for name in quick_one quick_two; do
 	printf '#!/bin/sh\necho EXIT-SUCCESS\n' >"$made/tests/programs/$name"
 done
@@ -121,7 +121,7 @@ refuses "$made/checked/libfiberize.so is older than its sources" --seed "7@$seco
 mkdir "$work/temporary"
 rm -rf "$made/tests/failures"
 TMPDIR=$work/temporary "$soak" --show 7 >/dev/null
-same "--show writes nothing" "" "$(ls "$work/temporary" "$made/tests" | grep -E 'soak|failures')"
+same "--show writes nothing" "" "$(find "$work/temporary" "$made/tests" -mindepth 1 \( -name 'fz-*' -o -name failures \))"
 TMPDIR=$work/nowhere prints "--show needs no place to write" "$("$soak" --show 7)" "$soak" --show 7
 
 # After the largest seed comes the least.
@@ -131,4 +131,66 @@ if [[ $out =~ ^([0-9]+)\ passed,\ 0\ failed,\ next\ seed\ ([0-9]+)$ ]]; then
 else
 	fail "the seeds after the largest" "$out$err"
 fi
+
+# ---- by rr, for which something stands in that notes its arguments, and runs the program
+mkdir "$work/bin"
+cat >"$work/bin/rr" <<-'END'
+	#!/bin/bash
+	echo "$*" >>"$NOTED"
+	[ "$1 $2" = "record --chaos" ] || exit 99
+	shift 2
+	while [[ $1 == --* ]]; do
+		case $1 in
+		--env=*)	export "${1#--env=}" ;;
+		--output-trace-dir=*)	mkdir "${1#*=}" && : >"${1#*=}/version" || exit 98 ;;
+		*)		exit 97 ;;
+		esac
+		shift
+	done
+	[ -z "${RR_LOG_FILE-}" ] || echo "a warning" >"$RR_LOG_FILE"
+	exec "$@"
+END
+cat >"$made/tests/programs/chaotic" <<-'END'
+	#!/bin/sh
+	[ -z "${LD_PRELOAD-}" ] || exit 5
+END
+chmod +x "$work/bin/rr" "$made/tests/programs/chaotic"
+export NOTED=$work/noted
+failures=$made/tests/failures
+
+run "$soak" --show 7 --chaos
+shown=$out
+like "--show of a chaotic seed" \
+	"seed 7+chaos@*: * in mode *[1-8], number *${newline}rr record --chaos --env=* $made/tests/programs/*" "$shown"
+prints "a seed says that it is chaotic" "$shown" "$soak" --show 7+chaos
+modes=$(for seed in {1..40}; do "$soak" --show $seed --chaos | sed -nE 's/.* in mode ([a-z]*).*/\1/p'; done | sort -u)
+same "the modes of chaotic seeds" "epoll old" "${modes//$newline/ }"
+yes "--show needs no rr" [ ! -e "$NOTED" ]
+
+PATH=$work/bin:$PATH
+run "$soak" --seed 7 --times 2 --chaos --filter 'quick_*'
+same "two runs by rr" "2 passed, 0 failed, next seed 8+chaos" "$out$err"
+same "rr is tried once, and records each run with fibers" "1 true 2 quick" \
+	"$(sed -E 's/.*[ /](true|quick)[^ ]*$/\1/' "$NOTED" | uniq -c | xargs)"
+same "what rr gets" "$("$soak" --show 7+chaos --filter 'quick_*' | tail -n 1)" \
+	"$(tail -n 1 "$NOTED" | sed -E 's/^/rr /; s/ --output-trace-dir=[^ ]*//')"
+yes "a run that passes leaves no trace" [ -z "$(find "$failures" -name '*.rr')" ]
+run "$soak" --first 7+chaos --hours 0.0001 --filter chaotic
+like "a run by rr that fails" \
+	"FAIL seed 7+chaos: chaotic *: exit status 5; see build/*/soak.7+chaos.log and build/*/soak.7+chaos.rr*" \
+	"$out"
+yes "it leaves rr's trace" [ -e "$failures/soak.7+chaos.rr/version" ]
+has "the log says where the trace is" "$failures/soak.7+chaos.log" "^rr's trace: build/tests/failures/soak.7+chaos.rr$"
+has "the log has rr's log" "$failures/soak.7+chaos.log" '^a warning$'
+has "the log says how to run it again" "$failures/soak.7+chaos.log" '^again: .* --seed 7+chaos@'
+
+printf '#!/bin/sh\necho "%s" >&2\necho more >&2\nexit 1\n' \
+	"[FATAL ./src/PerfCounters.cc:224:start_counter() errno: ENOENT] Unable to open performance counter" >"$work/bin/rr"
+refuses "--chaos: rr cannot record here: Unable to open performance counter" --seed 7+chaos
+same "one line" 1 "$(wc -l <"$work/err")"
+printf '#!/bin/sh\nexit 1\n' >"$work/bin/rr"
+refuses "--chaos: rr cannot record here: it does not say why" --hours 1 --chaos
+rm "$work/bin/rr"
+command -v rr >/dev/null && skip "without rr" "there is one" || refuses "--chaos: rr is missing" --seed 7 --chaos
+refuses "not a number of at most 18 digits: ''" --seed +chaos
 finish
