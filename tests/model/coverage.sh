@@ -1,15 +1,31 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# tests/model/coverage.sh RUNS - which edges between basic blocks of the explored files do the explorer's runs take?  RUNS
-# of each kind for each scenario, and those with one preemption.  Prints a table; the edges that no run took are in
-# build/coverage/missed.txt, a line each, by file, function and line.  "make model-coverage" builds what it needs.
+# tests/model/coverage.sh RUNS|--files - which edges between basic blocks of the explored files do the explorer's runs
+# take?  RUNS of each kind for each scenario, and those with one preemption.  Prints a table; the edges that no run took are
+# in build/coverage/missed.txt, a line each, by file, function and line.  "make model-coverage" builds what it needs.
+# --files: which are the explored files.  Exit status 2 if RUNS is no number, or nothing is built.
 set -eu -o pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=${FZ_BUILD:-$root/build/coverage}
 explore=$build/tests/model/explore
+sched='announce|birth|cancel|carrier|carrier_idle|monitor|park|processor|provide|runq|sched|spawner|timer'
+explored="(sched/($sched)|(sync|signal)/[a-z_]*|fiber/(join|pool)|backend/(backend|epoll|ring|ring_cancel))[.][ch]"
+
+die() {
+	echo "coverage.sh: $*" >&2
+	exit 2
+}
+
+[ $# -eq 1 ] || die "one argument is needed: the number of runs of each kind for each scenario"
+if [ "$1" = --files ]; then
+	cd "$root/runtime"
+	printf '%s\n' */*.[ch] | grep -xE "$explored"
+	exit
+fi
+[[ $1 =~ ^[1-9][0-9]{0,8}$ ]] || die "not a number of runs: '$1'"
+[ -x "$explore" ] || die "$explore is missing: run make model-coverage"
 runs=$1
-explored='(sched/(announce|birth|cancel|carrier|carrier_idle|monitor|park|processor|provide|runq|sched|spawner|timer)|sync/[a-z_]*|fiber/(join|pool)|backend/(backend|epoll|ring|ring_cancel))[.][ch]'
 
 pass() {
 	MODEL_EDGES=$build/edges.$1 "$explore" "${@:2}" >>"$build/runs.log"

@@ -383,5 +383,13 @@ for hours in abc -1 0 0.0 1.2.3 ''; do
 	refuses "explore.sh '$hours'" "number of hours: '$hours'" "$root/tests/model/explore.sh" "$hours"
 done
 refuses "explore.sh without hours" "one argument is needed" "$root/tests/model/explore.sh"
+coverage=$root/tests/model/coverage.sh
+refuses "coverage.sh without a number" "coverage.sh: one argument is needed" "$coverage"
+for number in x 0 -1 1.5 '' 1234567890; do
+	refuses "coverage.sh '$number'" "not a number of runs: '$number'" "$coverage" "$number"
+done
+refuses "coverage.sh without an explorer" "is missing: run make model-coverage" env FZ_BUILD="$work/none" "$coverage" 1
+same "coverage.sh counts the files of signals" "$(cd "$root/runtime" && echo signal/*.c)" \
+	"$("$coverage" --files | grep '^signal/.*c$' | xargs)"
 refuses "planted.sh with unknown names" "'nosuch', '../x'" "$root/tests/model/planted.sh" join-lost nosuch ../x
 finish
