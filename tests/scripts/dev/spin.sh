@@ -2,11 +2,16 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/scripts/dev/spin.sh [--all] - the Promela models in tests/model/spin/: Spin verifies each property in all
-# states, and finds each planted fault; each step of a model on memory that threads share has a label,
-# and each label names a line of C that exists.  --all: runs of millions of states, too (the file `runs`).
+# states, whose number and depth it says, and finds each planted fault; each step of a model on memory that threads
+# share has a label, and each label names a line of C that exists, and is the only one with this text.  --all: runs of millions of states, too (the file `runs`).
 # "a && b || c" means what it says here, and words are split on purpose:
 # shellcheck disable=SC2013,SC2015,SC2086
 . "$(dirname "$0")/../../lib/judge.inc"
+
+case $#${1+$1} in
+0|1--all)	;;
+*)		echo "spin.sh: unknown option $*" >&2; exit 2 ;;
+esac
 
 models=$root/tests/model/spin
 cd "$work" || exit 1
@@ -75,7 +80,33 @@ verify() {
 		cat log
 	else
 		pass "$name"
+		[ "$fault" != - ] || counts "$name" log
 	fi
+}
+
+# counts NAME LOG: an exhaustive run has seen states, and has been somewhere
+counts() {
+	local states depth
+	states=$(sed -nE 's/^ *([0-9]+) states, stored.*/\1/p' "$2")
+	depth=$(sed -nE 's/.*depth reached ([0-9]+), .*/\1/p' "$2")
+	if [ "${states:-0}" -gt 0 ] && [ "${depth:-0}" -gt 0 ]; then
+		pass "$1: $states states, depth $depth"
+	else
+		fail "$1: states and depth" "the verifier says of them: $(grep -E 'stored|depth' "$2" | tr -s ' \n' ' ')"
+	fi
+}
+
+# occurs FILE[:FUNCTION] TEXT: how often the text is in the file, or in the function's definition
+occurs() {
+	awk -v function_="${1#"${1%%:*}"}" -v text="$2" '
+	BEGIN { sub(/^:/, "", function_) }
+	/^[a-z_].*\(/ && $0 !~ /;$/ { inside = $0 ~ "[ *]" function_ "\\(" }
+	function_ == "" || inside {
+		for (rest = $0; at = index(rest, text); rest = substr(rest, at + length(text)))
+			n++
+	}
+	/^}/ { inside = 0 }
+	END { print n + 0 }' "$root/${1%%:*}"
 }
 
 for model in "$models"/*.pml; do
@@ -108,10 +139,26 @@ done
 while read -r name label file line; do
 	if ! grep -qE "^$label:" "$models/$name.pml"; then
 		fail "$name $label" "the model has no such label"
-	elif grep -qF -- "$line" "$root/${file%:}"; then
-		pass "$name $label: its line is in ${file%:}"
+		continue
+	fi
+	file=${file%:}
+	times=$(occurs "$file" "$line")
+	if [ "$times" = 1 ]; then
+		pass "$name $label: its line is in $file"
 	else
-		fail "$name $label" "${file%:} does not have the line: $line"
+		fail "$name $label" "$file has it $times times, not once: $line"
 	fi
 done <table
+
+# What counts lines is right, and what is refused.
+printf 'int f(int a)\n{\n\treturn a + a;\n}\nstatic int *g(void)\n{\n\treturn a;\n}\n' >"$work/counted.c"
+root_of_models=$root root=$work
+same "texts in a file" "5 0" "$(occurs counted.c a) $(occurs counted.c z)"
+same "texts in functions" "3 1 0" "$(occurs counted.c:f a) $(occurs counted.c:g 'return a') $(occurs counted.c:h a)"
+root=$root_of_models
+for option in --al '' '--all --all'; do
+	# shellcheck disable=SC2086
+	run "$root/tests/scripts/dev/spin.sh" ${option:-''}
+	same "spin.sh ${option:-with an empty option}" "2 spin.sh: unknown option $option" "$code $out$err"
+done
 finish
