@@ -57,6 +57,9 @@ else
 	fail "each planted fault applies" "$planted"
 fi
 
+same "PLANTED.md has just the planted faults: else, run planted.sh --write" \
+	"$(basename -as .patch "$root"/tests/model/planted/*.patch | xargs)" \
+	"$(sed -n 's/^| `\([^`]*\)` .*/\1/p' "$root/tests/model/PLANTED.md" 2>/dev/null | xargs)"
 sources=$("$replay" mutex2/pct/1@0 2>&1 | sed -n 's/.*which are \([0-9a-f]*\):.*/\1/p')
 if "$replay" "mutex2/pct/1@$sources" >"$work/out" 2>&1 && grep -q '^passed: mutex2' "$work/out"; then
 	pass "a seed is replayed"
@@ -391,5 +394,6 @@ done
 refuses "coverage.sh without an explorer" "is missing: run make model-coverage" env FZ_BUILD="$work/none" "$coverage" 1
 same "coverage.sh counts the files of signals" "$(cd "$root/runtime" && echo signal/*.c)" \
 	"$("$coverage" --files | grep '^signal/.*c$' | xargs)"
+refuses "planted.sh --write with a name" "--write takes no name" "$root/tests/model/planted.sh" --write join-lost
 refuses "planted.sh with unknown names" "'nosuch', '../x'" "$root/tests/model/planted.sh" join-lost nosuch ../x
 finish

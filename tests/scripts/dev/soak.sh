@@ -191,6 +191,10 @@ same "one line" 1 "$(wc -l <"$work/err")"
 printf '#!/bin/sh\nexit 1\n' >"$work/bin/rr"
 refuses "--chaos: rr cannot record here: it does not say why" --hours 1 --chaos
 rm "$work/bin/rr"
-command -v rr >/dev/null && skip "without rr" "there is one" || refuses "--chaos: rr is missing" --seed 7 --chaos
+if command -v rr >/dev/null; then
+	skip "without rr" "there is one"
+else
+	refuses "--chaos: rr is missing" --seed 7 --chaos
+fi
 refuses "not a number of at most 18 digits: ''" --seed +chaos
 finish
