@@ -57,6 +57,7 @@ else
 	fail "each planted fault applies" "$planted"
 fi
 
+# shellcheck disable=SC2016 # backquotes
 same "PLANTED.md has just the planted faults: else, run planted.sh --write" \
 	"$(basename -as .patch "$root"/tests/model/planted/*.patch | xargs)" \
 	"$(sed -n 's/^| `\([^`]*\)` .*/\1/p' "$root/tests/model/PLANTED.md" 2>/dev/null | xargs)"

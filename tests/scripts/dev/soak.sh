@@ -163,7 +163,7 @@ shown=$out
 like "--show of a chaotic seed" \
 	"seed 7+chaos@*: * in mode *[1-8], number *${newline}rr record --chaos --env=* $made/tests/programs/*" "$shown"
 prints "a seed says that it is chaotic" "$shown" "$soak" --show 7+chaos
-modes=$(for seed in {1..40}; do "$soak" --show $seed --chaos | sed -nE 's/.* in mode ([a-z]*).*/\1/p'; done | sort -u)
+modes=$(for seed in {1..40}; do "$soak" --show "$seed" --chaos | sed -nE 's/.* in mode ([a-z]*).*/\1/p'; done | sort -u)
 same "the modes of chaotic seeds" "epoll old" "${modes//$newline/ }"
 yes "--show needs no rr" [ ! -e "$NOTED" ]
 
