@@ -301,7 +301,7 @@ list_static() {
 	commands $root/scripts/dev/check-commands.sh
 	lists $root/scripts/dev/check-lists.sh
 	shellcheck shellcheck $(shellcheck_how) $(shell_scripts)
-	pyflakes pyflakes3 $build/gdb.py $root/tests/lib/answers.py $root/tests/lib/page.py $root/tests/kubernetes/cluster.py $root/tests/lib/frames.gdb.py $root/tests/lib/loading.gdb.py $root/scripts/bench/starts.py $root/scripts/bench/programs
+	pyflakes pyflakes3 $build/gdb.py $root/tests/lib/answers.py $root/tests/lib/page.py $root/tests/lib/sites.py $root/tests/kubernetes/cluster.py $root/tests/lib/frames.gdb.py $root/tests/lib/loading.gdb.py $root/scripts/bench/starts.py $root/scripts/bench/programs
 	END
 	[ -z "$long" ] || echo "clang env -u MAKEFLAGS -u MAKELEVEL make -s -C $root check-clang"
 }

@@ -4,7 +4,8 @@
  * a quarter of a second: threads of each kind, each rung of the calls, signals, fork.  Prints a line
  * for each part, always the same.  A thread that is refused with EAGAIN is asked for again, and said
  * on stderr; after TRIES of them the program ends with REFUSED.  With RESTS in the environment it sleeps
- * 2.5 s after the first part, in which the library gives back the threads that have ended.
+ * 2.5 s after the first part, in which the library gives back the threads that have ended.  With MORE it does what
+ * takes long to fail in turn, and prints nothing of it.
  */
 #include "rungs.h"
 #include "rungs_io.h"
@@ -275,6 +276,41 @@ static void processes(void)
 	printf("processes %d\n", (int)WEXITSTATUS(status));
 }
 
+/* ---- with MORE ------------------------------------------------------------ */
+
+/* More signals than the library has room for without asking the kernel for memory. */
+static void *queue_signals(void *arg)
+{
+	enum { N = 100 };
+	const struct timespec none = { 0 };
+	const union sigval value = { .sival_int = 5 };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN);
+	CHECK_OK(pthread_sigmask(SIG_BLOCK, &set, NULL));
+	for (int i = 0; i < N; i++)
+		while (is_refused(pthread_sigqueue(pthread_self(), SIGRTMIN, value)))
+			continue;
+	for (int i = 0; i < N; i++)
+		CHECK_INT(sigtimedwait(&set, NULL, &none), SIGRTMIN);
+	return arg;
+}
+
+static void *lend_memory(void *arg)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = vfork()) < 0)
+		is_refused(errno);
+	if (!pid)
+		_exit(5);
+	CHECK_INT(waitpid(pid, &status, 0), pid);
+	CHECK_INT(WEXITSTATUS(status), 5);
+	return arg;
+}
+
 int main(void)
 {
 	CHECK_OK(pipe(first) || pipe(second));
@@ -289,5 +325,9 @@ int main(void)
 	signals();
 	cancellation();
 	processes();
+	if (getenv("MORE")) {
+		finish(begin(queue_signals, NULL));
+		finish(begin(lend_memory, NULL));
+	}
 	return success();
 }

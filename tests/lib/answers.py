@@ -4,8 +4,8 @@
 
     answers.py [--quick] [--write] [--filter WORDS] [--jobs N] BUILD TABLE
 
-Runs the program all_rungs on both backends and lists the system calls that the library makes in it
-(tests/helpers/deny.c), by function, call and source file.  Then it fails each: the first, the second,
+Runs the program all_rungs on both backends, with each of SETTINGS, and lists the system calls that the
+library makes in it (tests/helpers/deny.c), by function, call and source file.  Then it fails each: the first, the second,
 the third, the last, each second one, and all from the first and from the second on, with each error of
 ERRORS.  So it does with the fault points of a library that has them (runtime/base/fault.def).  What
 happens must be what the table says.  Each fault point has a row, and the program reaches it.
@@ -44,9 +44,13 @@ NEVER = 'close clock_gettime exit exit_group getpid gettid restart_syscall rt_si
 # Not for good: libfiberize(7), WHAT DIFFERS, says what happens then.
 TRANSIENT = {('rt_tgsigqueueinfo', 'EAGAIN')}
 # Functions that make the program's call: its answer is the program's.
-PROGRAMS = ('fz_io_make ', 'fz_io_try ', 'real_call ', 'send_or_receive ', 'attempt runtime/io/op_ready.c',
-            'transfer runtime/io/op_ready.c', 'real runtime/sync/futex.c', 'wait_common preload/process/wait.c',
-            'waitid preload/process/wait.c')
+PROGRAMS = ('fz_clone_fork ', 'fz_io_make ', 'fz_io_try ', 'real_call ', 'send_or_receive ',
+            'attempt runtime/io/op_ready.c', 'transfer runtime/io/op_ready.c', 'real runtime/sync/futex.c',
+            'wait_common preload/process/wait.c', 'waitid preload/process/wait.c')
+# With what all_rungs runs, besides the backend.  What it reaches only with these is failed with these.
+SETTINGS = ({}, {'FIBERIZE_STATS': './counters.%p', 'FIBERIZE_DEADLOCK': 'report', 'MORE': '1', 'RESTS': '1'})
+NEEDED = ('libfiberize.so', 'checked/libfiberize.so', 'tests/helpers/all_rungs', 'tests/helpers/deny',
+          'tests/helpers/watch')
 TIMES = '1 2 3 last 1/2 1+ 2+'.split()
 # Points that cannot fire for good: what they stand for ends.
 ENDLESS = {(fault, '+') for fault in ('futex_eintr', 'futex_spurious', 'late_completion', 'no_sqe',
@@ -172,7 +176,7 @@ class Driver:
         base = os.path.join(self.scratch, name)
         env = {k: v for k, v in os.environ.items() if not k.startswith(('FIBERIZE_', 'FZ_', 'LD_'))}
         with open(base + '.out', 'wb') as out, open(base + '.err', 'wb') as err:
-            status = subprocess.run([self.helper('watch'), '-l', '30'] + command, env=env, stdout=out,
+            status = subprocess.run([self.helper('watch'), '-l', '30'] + command, env=env, stdout=out, cwd=self.scratch,
                                     stderr=err, stdin=subprocess.DEVNULL).returncode
         result = [status]
         for suffix in '.out', '.err':
@@ -181,12 +185,13 @@ class Driver:
             os.unlink(base + suffix)
         return tuple(result)
 
-    def denied(self, name, backend, deny):
+    def denied(self, name, backend, deny, setting):
         """A run under the filter; with it the lines that the helper wrote."""
         record = os.path.join(self.scratch, name + '.record')
         result = self.run(name, [self.helper('deny'), *deny, '-r', record, 'env',
                                  'LD_PRELOAD=%s/libfiberize.so' % self.build, 'FIBERIZE_BACKEND=' + backend,
-                                 'FIBERIZE_PROCESSORS=2', self.program])
+                                 'FIBERIZE_PROCESSORS=2', *('%s=%s' % variable for variable in setting.items()),
+                                 self.program])
         lines = []
         if os.path.exists(record):
             with open(record) as f:
@@ -212,13 +217,13 @@ class Driver:
                 said.append(line)
         return (status, out, ''.join(said)), counts
 
-    def points(self, backend):
+    def points(self, backend, setting):
         """{point: [number of the call, places, times, in how many lists]}; what a process leaves."""
         names, at, left = numbers(), {}, [0, 0, 0]
         for number in range(LISTS):
-            result, lines = self.denied('list%d' % number, backend, [])
+            result, lines = self.denied('list%d' % number, backend, [], setting)
             if result != (0, self.native, ''):
-                sys.exit('FAIL nothing denied, on %s: %s' % (backend, result))
+                sys.exit('FAIL nothing denied, on %s, with %s: %s' % (backend, setting, result))
             for line in lines:
                 if line[0] == 'call':
                     times = at.setdefault((int(line[1]), line[2]), [0] * LISTS)
@@ -272,19 +277,20 @@ class Driver:
             # Dead, it counts nothing.
             return fired or result[0] >= 124, self.outcome(result)
         deny = '%d:%s:%d:%s' % (job.call, job.when, getattr(errno, job.error), ','.join(job.places))
-        result, lines = self.denied(name, job.backend, ['-d', deny])
+        result, lines = self.denied(name, job.backend, ['-d', deny], job.setting)
         facts = {line[0]: [int(n) for n in line[1:]] for line in lines if line[0] != 'call'}
         mappings = GUARDS if job.point.startswith(GUARD) else 0
         return facts.get('fired', [1])[0], self.outcome(result, job.left, facts.get('left'), mappings)
 
 
 class Job:
-    def __init__(self, point, backend, error, when, call=0, places=None, left=None):
+    def __init__(self, point, backend, error, when, call=0, places=None, left=None, setting=None):
         self.point, self.backend, self.error, self.when = point, backend, error, when
-        self.call, self.places, self.left = call, places, left
+        self.call, self.places, self.left, self.setting = call, places, left, setting
 
     def __str__(self):
-        return '%s:%s %s, %s' % (self.point, self.when, self.error, self.backend)
+        return '%s:%s %s, %s%s' % (self.point, self.when, self.error, self.backend,
+                                   ''.join(' %s=%s' % variable for variable in (self.setting or {}).items()))
 
 
 def times_for(most):
@@ -295,23 +301,30 @@ def times_for(most):
             yield when
 
 
+def jobs_of(points, quick, backend, left, setting):
+    for number, (point, (call, places, times)) in enumerate(sorted(points.items())):
+        errors = ERRORS.get(point.split()[0], 'EPERM').split()
+        if quick:
+            if point.split()[0] in QUICK and (number % 2 == (backend == 'epoll') or point[:4] == 'mmap'):
+                yield Job(point, backend, errors[0], '1+', call, places, left, setting)
+            continue
+        for error in errors:
+            for when in times_for(max(times)):
+                if when[-1] != '+' or (point.split()[0], error) not in TRANSIENT:
+                    yield Job(point, backend, error, when, call, places, left, setting)
+
+
 def list_jobs(driver, quick):
     """All runs; the points that are reached each time; the fault points that are reached."""
     jobs, always, faults = [], set(), set()
     for backend in 'uring', 'epoll':
-        points, left = driver.points(backend)
-        for number, (point, (call, places, times)) in enumerate(sorted(points.items())):
-            if min(times) > 0:
-                always.add(point)
-            errors = ERRORS.get(point.split()[0], 'EPERM').split()
-            if quick:
-                if point.split()[0] in QUICK and (number % 2 == (backend == 'epoll') or point[:4] == 'mmap'):
-                    jobs.append(Job(point, backend, errors[0], '1+', call, places, left))
-                continue
-            for error in errors:
-                for when in times_for(max(times)):
-                    if when[-1] != '+' or (point.split()[0], error) not in TRANSIENT:
-                        jobs.append(Job(point, backend, error, when, call, places, left))
+        seen = set()
+        for setting in SETTINGS[:1] if quick else SETTINGS:
+            points, left = driver.points(backend, setting)
+            points = {point: found for point, found in points.items() if point not in seen}
+            seen.update(points)
+            always.update(point for point, found in points.items() if min(found[2]) > 0)
+            jobs += list(jobs_of(points, quick, backend, left, setting))
         if quick:
             continue
         counts = driver.faulty('faults', backend, '')[1]
@@ -337,6 +350,9 @@ def main():
     parser.add_argument('build')
     parser.add_argument('table')
     arguments = parser.parse_args()
+    for needed in arguments.table, *(os.path.join(arguments.build, name) for name in NEEDED):
+        if not os.path.exists(needed):
+            parser.exit(2, 'answers.py: %s is missing: run make tests\n' % needed)
     table, failed = Table(arguments.table), 0
 
     def say(ok, name, why):

@@ -163,5 +163,20 @@ done
 
 # Calls that make something, denied by a filter; all of them: answers.sh.
 lines "$root/tests/lib/answers.py" --quick --jobs 2 "$build" "$root/tests/ANSWERS.md"
+for missing in "$work/nothing $root/tests/ANSWERS.md" "$build $work/nothing"; do
+	# shellcheck disable=SC2086 # words
+	run "$root/tests/lib/answers.py" $missing
+	like "answers.py $missing" "2 answers.py: *nothing* is missing: run make tests" "$code $out$err"
+done
+
+# Each place where the library makes a system call has a row or a reason; one without is named, and so is a reason too many.
+if [ "$(uname -m)" = x86_64 ]; then
+	reasons=$root/tests/lib/sites.reasons
+	lines "$root/tests/lib/sites.py" "$library" "$root/tests/ANSWERS.md" "$reasons"
+	{ grep -v '^fz_trace_shrink ' "$reasons"; echo "nobody runtime/sched/trace.c: is not there"; } >"$work/reasons"
+	run "$root/tests/lib/sites.py" "$library" "$root/tests/ANSWERS.md" "$work/reasons"
+	same "a place without a reason, and a reason without a place" "1 FAIL fz_trace_shrink runtime/sched/trace.c (madvise)\
+: has neither row nor reason${newline}FAIL nobody runtime/sched/trace.c: has a reason, and makes no such call" "$code $out$err"
+fi
 
 finish
