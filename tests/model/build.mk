@@ -36,8 +36,8 @@ $(MODEL_HOOKED): $(MODEL)/%.o: %.c Makefile tests/model/build.mk
 $(MODEL_PLAIN): $(MODEL)/%.o: %.c Makefile tests/model/build.mk
 	$(say) "  CC      $@"
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(MODEL_FLAGS) -O2 $(if $(findstring main.c,$<),-DMODEL_SOURCES='"$(MODEL_SOURCES)"') -c $< -o $@
-$(MODEL)/tests/model/main.o: $(MODEL)/sources
+	$(Q)$(CC) $(MODEL_FLAGS) -O2 $(if $(findstring /seed.c,$<),-DMODEL_SOURCES='"$(MODEL_SOURCES)"') -c $< -o $@
+$(MODEL)/tests/model/seed.o: $(MODEL)/sources
 
 # Not by the sources themselves: it is to change, too, when one of them goes away.
 $(MODEL)/sources: model-always

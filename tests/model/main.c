@@ -13,12 +13,11 @@
  * For each scenario: warm up (which memory do two kthreads share?), then all runs that are asked for, those
  * with seeds first.
  * Exit status: 0 nothing found, 1 a run has failed, 2 usage, 3 outside of what is modelled.
- *
- * A seed names a run:	SCENARIO[+tso][+plain]/pct/NUMBER@SOURCES, SCENARIO/random/NUMBER@SOURCES,
- *			SCENARIO/listed/STEP.PICK-STEP.PICK@SOURCES
+ * SEED: a run's name (seed.h).
  */
 #include "tests/model/model.h"
 #include "tests/model/scenario.h"
+#include "tests/model/seed.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -30,9 +29,7 @@
 #include <time.h>
 #include <unistd.h>
 
-extern const struct scenario __start_model_scenarios[], __stop_model_scenarios[];
-
-enum { WARM_UP = 300, PASSES = 5, BOUND_MOST = 99 };
+enum { WARM_UP = 300, MEASURED = 40, PASSES = 5 };
 
 static struct {
 	bool exhaustive;
@@ -50,25 +47,6 @@ static double clock_now(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* The run that has just failed, as a list of what was not the default. */
-static void print_seed(enum how how)
-{
-	char *comma = "";
-
-	printf("   seed: %s%s%s/", scenario_now->name, tso ? "+tso" : "", plain_points ? "+plain" : "");
-	if (how == HOW_PCT || how == HOW_RANDOM) {
-		printf("%s/%lu", how == HOW_PCT ? "pct" : "random", (unsigned long)seed);
-	} else {
-		printf("listed%d/", budget);
-		for (uint32_t i = 0; i < decisions; i++)
-			if (decided[i].pick) {
-				printf("%s%u.%u", comma, decided[i].step, decided[i].pick);
-				comma = "-";
-			}
-	}
-	printf("@%s\n", MODEL_SOURCES);
-}
-
 static void keep_listed(void)
 {
 	uint32_t n = 0;
@@ -82,7 +60,7 @@ static void keep_listed(void)
 static void explain(enum how how)
 {
 	printf("FAILED %s: %s\n", scenario_now->name, failure);
-	print_seed(how);
+	seed_print(how);
 	fflush(stdout);
 	if (how == HOW_EXHAUSTIVE) {
 		keep_listed();
@@ -98,6 +76,19 @@ static void explain(enum how how)
 	fflush(stdout);
 }
 
+/* Not counted: these only find out which memory is shared, and how long a run is. */
+static void try_runs(uint64_t count)
+{
+	for (seed = 1; seed <= count; seed++) {
+		const enum how how = seed % 2 ? HOW_RANDOM : HOW_PCT;
+
+		if (run_once(how) == RUN_FAILED) {
+			explain(how);
+			exit(1);
+		}
+	}
+}
+
 static uint32_t warm_up(void)
 {
 	uint32_t shared = 0, now;
@@ -105,17 +96,8 @@ static uint32_t warm_up(void)
 
 	tso = plain_points = false;
 	run_length = 500;
-
-	/* Not counted: it only finds out which memory is shared. */
 	for (int round = 0; round < 3; round++) {
-		for (seed = 1; seed <= WARM_UP / 3; seed++) {
-			const enum how how = seed % 2 ? HOW_RANDOM : HOW_PCT;
-
-			if (run_once(how) == RUN_FAILED) {
-				explain(how);
-				exit(1);
-			}
-		}
+		try_runs(WARM_UP / 3);
 		now = memory_freeze_shared();
 		run_length = most_points;
 		if (now == shared)
@@ -124,6 +106,12 @@ static uint32_t warm_up(void)
 	}
 	tso = buffers;
 	plain_points = plain;
+	/* PCT's change points are to lie anywhere in a run of the kind that is asked for, which may be far longer. */
+	if (tso || plain_points) {
+		most_points = 0;
+		try_runs(MEASURED);
+		run_length = most_points;
+	}
 	return shared;
 }
 
@@ -209,130 +197,25 @@ static int explore(const struct scenario *s)
 	return err;
 }
 
-static const struct scenario *find(const char *name, size_t length)
-{
-	for (const struct scenario *s = __start_model_scenarios; s < __stop_model_scenarios; s++)
-		if (strlen(s->name) == length && !strncmp(s->name, name, length))
-			return s;
-	return NULL;
-}
-
-static int refuse(const char *text, const char *why)
-{
-	fprintf(stderr, "explore: seed %s: %s\n", text, why);
-	return 2;
-}
-
-/* Digits, and nothing else, of a number up to `most`; *at is behind them then. */
-static bool number_at(const char **at, uint64_t most, uint64_t *ret)
-{
-	uint64_t n = 0;
-
-	if (**at < '0' || **at > '9')
-		return false;
-	for (; **at >= '0' && **at <= '9'; ++*at) {
-		const uint64_t digit = (uint64_t)(**at - '0');
-
-		if (n > (most - digit) / 10)
-			return false;
-		n = n * 10 + digit;
-	}
-	*ret = n;
-	return true;
-}
-
-/* STEP.PICK-STEP.PICK, in the order of the steps. */
-static bool list_at(const char **at)
-{
-	uint64_t number;
-
-	for (decisions = 0; decisions < DECISIONS; decisions++, ++*at) {
-		struct decision *d = &decided[decisions];
-
-		if (!number_at(at, UINT32_MAX, &number))
-			return false;
-		d->step = (uint32_t)number;
-		if (*(*at)++ != '.' || !number_at(at, UINT16_MAX, &number) || !number)
-			return false;
-		d->pick = (uint16_t)number;
-		if (decisions && d->step <= d[-1].step)
-			return false;
-		if (**at != '-') {
-			decisions++;
-			return true;
-		}
-	}
-	return false;
-}
-
-/* What comes before the first slash: the scenario, and how memory is explored. */
-static const struct scenario *scenario_at(const char *text, const char *end)
-{
-	const size_t length = strcspn(text, "+/");
-	size_t n;
-
-	for (const char *at = text + length; at < end; at += n) {
-		n = 1 + strcspn(at + 1, "+/");
-		if (n == 4 && !strncmp(at, "+tso", n))
-			tso = true;
-		else if (n == 6 && !strncmp(at, "+plain", n))
-			plain_points = true;
-		else
-			return NULL;
-	}
-	return find(text, length);
-}
-
 static int replay(const char *text)
 {
-	const char *slash = strchr(text, '/'), *at = strrchr(text, '@');
+	struct named_run run;
 	enum outcome result;
-	uint64_t number = 2;
-	enum how how;
 
-	if (!slash || !at || at < slash)
-		return refuse(text, "not a seed: SCENARIO/KIND/NUMBER@SOURCES");
-	if (strcmp(at + 1, MODEL_SOURCES))
-		return refuse(text, "of other sources than these, which are " MODEL_SOURCES
-			      ": check out the commit that it was found in, and build");
-	scenario_now = scenario_at(text, slash);
-	if (!scenario_now)
-		return refuse(text, "no such scenario");
-	slash++;
-	if (!strncmp(slash, "pct/", 4)) {
-		how = HOW_PCT;
-		slash += 4;
-	} else if (!strncmp(slash, "random/", 7)) {
-		how = HOW_RANDOM;
-		slash += 7;
-	} else if (!strncmp(slash, "listed", 6)) {
-		how = HOW_LISTED;
-		slash += 6;
-		if (!number_at(&slash, BOUND_MOST, &number) || *slash++ != '/')
-			return refuse(text, "a list is of kind listedBOUND");
-	} else {
-		return refuse(text, "unknown kind");
-	}
-	budget = (int)number;
-	if (how != HOW_LISTED && (!number_at(&slash, UINT64_MAX, &number) || slash != at))
-		return refuse(text, "no number");
-	/* Its runs leave no list, and another seed. */
+	if (seed_read(text, &run))
+		return 2;
 	warm_up();
-	seed = number;
-	if (how == HOW_LISTED && slash != at && (!list_at(&slash) || slash != at))
-		return refuse(text, "a list is STEP.PICK-STEP.PICK, in the order of the steps");
-	if (how == HOW_LISTED && decisions > (uint32_t)budget)
-		return refuse(text, "more picks than its BOUND");
+	if (seed_take(text, &run))
+		return 2;
 	tracing = true;
-	result = run_once(how);
-	if (how == HOW_LISTED && !schedule_has_used_all())
-		return refuse(text, "no such run: the scenario has no such choices");
-	if (result == RUN_PASSED) {
-		printf("passed: %s\n", text);
-		return 0;
-	}
-	printf("FAILED %s: %s\n", scenario_now->name, failure);
-	return 1;
+	result = run_once(run.how);
+	if (run.how == HOW_LISTED && !schedule_has_used_all())
+		return seed_refuse(text, "no such run: the scenario has no such choices");
+	if (result == RUN_PASSED)
+		printf("passed: %s, %lu points\n", text, (unsigned long)points);
+	else
+		printf("FAILED %s: %s\n", scenario_now->name, failure);
+	return result == RUN_PASSED ? 0 : 1;
 }
 
 /* Each scenario starts in a process of its own: the runtime starts once in a process. */
@@ -433,7 +316,7 @@ int main(int argc, char **argv)
 		worst = err > worst ? err : worst;
 	}
 	for (int i = optind; i < argc; i++)
-		if (!find(argv[i], strlen(argv[i]))) {
+		if (!scenario_find(argv[i], strlen(argv[i]))) {
 			fprintf(stderr, "explore: no scenario %s (--list names them)\n", argv[i]);
 			worst = 2;
 		}

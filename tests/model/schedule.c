@@ -223,8 +223,11 @@ static void choose_at_point(void)
 		model_fail("livelock: no end after %d steps", STEPS_MOST);
 	if (how == HOW_PCT)
 		for (int i = 0; i < PCT_CHANGES; i++)
-			if (change_at[i] == points)
+			if (change_at[i] == points) {
 				priority[M.current] = --lowest - 4096;
+				trace_say("%s has the lowest priority from here on: change point %lu",
+					  M.kt[M.current].name, (unsigned long)points);
+			}
 	if (tso && M.stores)
 		commit_some();
 	/* Nothing to choose: the common case once all preemptions are used up. */

@@ -68,6 +68,20 @@ else
 	fail "a seed is replayed" "it does not pass"
 	tail -n 5 "$work/out"
 fi
+
+# A run has more points with plain accesses than without: PCT's change points must reach those beyond, too.
+changes_late() {
+	local scenario=yield most i last all
+	most=$("$explore" --pct 1 $scenario | sed -n 's/.*, \([0-9]*\) points at most.*/\1/p')
+	for i in {1..60}; do
+		"$replay" "$scenario+plain/pct/$i@$sources" >"$work/out" 2>&1 || return 1
+		last=$(sed -n 's/.*change point //p' "$work/out" | tail -n 1)
+		all=$(sed -n 's/^passed: .*, \([0-9]*\) points$/\1/p' "$work/out")
+		[ "${last:-0}" -le "${most:?}" ] || [ $((last * 3)) -le $((all * 2)) ] || return 0
+	done
+	return 1
+}
+yes "PCT changes priorities late in a run with plain accesses" changes_late
 refuses "a seed of other sources" "of other sources than these" "$replay" mutex2/pct/1@0123456789
 refuses "no seed" "not a seed" "$replay" mutex2
 refuses "a seed of an unknown scenario" "no such scenario" "$replay" "mutex9/pct/1@$sources"
