@@ -18,6 +18,7 @@
 #	soak		HOURS=8 of the programs with random processors, backends, faults, load
 #	model		the schedule explorer (tests/model/README.md)
 #	explore		HOURS=8 of it, with new seeds
+#	explore-all	each of its runs with BOUND=2 deviations, of all scenarios or SCENARIOS="mutex2 yield"
 #	check-planted	does it find each fault of tests/model/planted? (minutes)
 #	model-coverage	which edges of the explored files does it take? (minutes)
 #	fuzz		"fiberize check" on all of /usr/bin, and on FILES=100000

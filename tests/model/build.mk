@@ -56,7 +56,7 @@ $(MODEL)/explore: $(MODEL_HOOKED) $(MODEL_PLAIN) $(MODEL)/switch.o $(MODEL)/sour
 	$(say) "  LD      $@"
 	$(Q)$(CC) -no-pie -o $@ $(filter %.o,$^) -lm
 
-.PHONY: model model-always model-command explore check-planted model-coverage
+.PHONY: model model-always model-command explore explore-all check-planted model-coverage
 model: $(MODEL)/explore
 
 # Prints how an explored file is compiled, and what objcopy does then.
@@ -67,6 +67,11 @@ model-command:
 HOURS ?= 1
 explore: model
 	@tests/model/explore.sh $(HOURS)
+
+# Every run with BOUND deviations, of all SCENARIOS or of those that are named.
+BOUND ?= 2
+explore-all: model
+	@tests/model/explore_all.sh '$(BOUND)' $(SCENARIOS)
 
 # Is each planted fault found?  Builds the explorer for each.
 check-planted: model
