@@ -1,10 +1,11 @@
-#!/bin/sh
+#!/bin/bash
 # SPDX-License-Identifier: MIT
 #
 # tests/model/explore.sh HOURS - explore with new seeds, round after round: PCT and random, with and
 # without store buffers, points at atomic accesses alone and at all.  Runs one round at least, and ends at
-# the first failure, whose seed tests/model/replay runs again.  Says which seeds it has used.  FZ_BUILD: the
-# build, if not build/.  Exit status 1 for a failure, 2 if it cannot begin.
+# the first failure, whose seed tests/model/replay runs again, or at a signal.  Says which seeds it has used, and
+# last how many runs there were, by the lines of the explorer.  FZ_BUILD: the build, if not build/.  Exit status:
+# the explorer's if it is not 0 (1 for a failure), 2 if it cannot begin, 129, 130 or 143 at SIGHUP, SIGINT or SIGTERM.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 explore=${FZ_BUILD:-$root/build}/tests/model/explore
@@ -24,13 +25,41 @@ esac
 [ -x "$explore" ] || die "$explore is missing: run make model"
 end=$(($(date +%s) + $(LC_ALL=C awk -v h="$1" 'BEGIN { s = h * 3600; printf "%d", int(s) + (s > int(s)) }')))
 first=$(($(date +%s) * 1000))
+
+# leave STATUS WORDS: the awk below says the totals when nobody writes to it any more.
+leave()
+{
+	trap '' HUP INT TERM
+	# shellcheck disable=SC2046 # at most one
+	kill $(jobs -pr) 2>/dev/null || :
+	[ -z "$2" ] || echo "$2; next seed $first"
+	exec >&-
+	wait "$counter" || exit 3
+	exit "$1"
+}
+
+exec > >(
+	trap '' HUP INT TERM
+	LC_ALL=C exec awk '
+		{ print; fflush() }
+		$4 == "runs" { runs += $3; took += $5 }
+		END { printf "%d runs in %.1f s of CPU time, %.0f schedules per second\n", runs, took, took ? runs / took : 0 }'
+)
+counter=$!
+trap 'leave 129 ended' HUP
+trap 'leave 130 interrupted' INT
+trap 'leave 143 ended' TERM
 echo "seeds from $first"
 while :; do
 	for more in "" --tso --plain "--plain --tso"; do
+		# In the background, for a signal does not end the wait for one in the foreground.
 		# shellcheck disable=SC2086 # words
-		"$explore" --first "$first" --pct 5000 --random 5000 $more || exit 1
+		"$explore" --first "$first" --pct 5000 --random 5000 $more &
+		status=0
+		wait $! || status=$?
+		[ $status -eq 0 ] || leave $status ''
 	done
 	first=$((first + 10000))
 	[ "$(date +%s)" -lt "$end" ] || break
 done
-echo "nothing found; next seed $first"
+leave 0 "nothing found"

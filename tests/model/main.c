@@ -12,7 +12,8 @@
  *
  * For each scenario: warm up (which memory do two kthreads share?), then all runs that are asked for, those
  * with seeds first.
- * Exit status: 0 nothing found, 1 a run has failed, 2 usage, 3 outside of what is modelled.
+ * Exit status: 0 nothing found, 1 a run has failed, 2 usage, 3 outside of what is modelled, or no process,
+ * 4 its output cannot be written.
  * SEED: a run's name (seed.h).
  */
 #include "tests/model/model.h"
@@ -21,18 +22,21 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/personality.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { WARM_UP = 300, MEASURED = 40, PASSES = 5 };
+enum { WARM_UP = 300, MEASURED = 40, PASSES = 5, UNWRITTEN = 4 };
 
 static struct {
-	bool exhaustive;
+	bool list, exhaustive;
+	const char *replay;
 	uint64_t pct, random, first;
 	int bound;
 	double seconds;
@@ -45,6 +49,15 @@ static double clock_now(void)
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* Ends if what it has said so far cannot be written: its status would stand for what nobody reads. */
+static void write_out(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return;
+	fprintf(stderr, "explore: its output cannot be written: %s\n", strerror(errno));
+	exit(UNWRITTEN);
 }
 
 static void keep_listed(void)
@@ -61,7 +74,7 @@ static void explain(enum how how)
 {
 	printf("FAILED %s: %s\n", scenario_now->name, failure);
 	seed_print(how);
-	fflush(stdout);
+	write_out();
 	if (how == HOW_EXHAUSTIVE) {
 		keep_listed();
 		how = HOW_LISTED;
@@ -73,7 +86,7 @@ static void explain(enum how how)
 	else
 		printf("   %s\n", failure);
 	tracing = false;
-	fflush(stdout);
+	write_out();
 }
 
 /* Not counted: these only find out which memory is shared, and how long a run is. */
@@ -119,10 +132,10 @@ static void say_runs(const char *what, uint64_t runs, double since, const char *
 {
 	double took = clock_now() - since;
 
-	printf("%-16s %-10s %9lu runs %6.1f s %7.0f/s, %lu steps, %lu points at most%s\n",
+	printf("%-16s %-10s %9lu runs %6.2f s %7.0f/s, %lu steps, %lu points at most%s\n",
 	       scenario_now->name, what, (unsigned long)runs, took, (double)runs / took,
 	       (unsigned long)longest, (unsigned long)most_points, rest);
-	fflush(stdout);
+	write_out();
 }
 
 static int run_seeds(enum how how, uint64_t count, double until)
@@ -144,13 +157,16 @@ static int run_seeds(enum how how, uint64_t count, double until)
 	return 0;
 }
 
-static int run_all(double until)
+/* *shared: the places that are known to be shared.  Returns -1 if there are more now, and so more points. */
+static int run_all(double until, uint32_t *shared)
 {
 	double since = clock_now();
 	uint64_t runs = 0;
 	enum how how = HOW_FIRST;
-	char rest[80];
-	bool complete = true;
+	bool cut = false;
+	const char *ended = "all tried";
+	const uint32_t known = *shared;
+	char rest[120];
 
 	do {
 		if (run_once(how) == RUN_FAILED) {
@@ -161,20 +177,24 @@ static int run_all(double until)
 		how = HOW_EXHAUSTIVE;
 		runs++;
 		if (until > 0 && runs % 256 == 0 && clock_now() > until) {
-			complete = false;
+			ended = "cut off by the time";
+			cut = true;
 			break;
 		}
 	} while (schedule_backtrack());
-	snprintf(rest, sizeof(rest), ", %d deviations, %s%s", budget,
-		 complete ? "all tried" : "cut off by the time", tso ? ", store buffers drained late" : "");
+	*shared = memory_freeze_shared();
+	if (!cut && *shared != known)
+		ended = "not all tried: they have found more memory that is shared";
+	snprintf(rest, sizeof(rest), ", %d deviations, %s%s", budget, ended,
+		 tso ? ", store buffers drained late" : "");
 	say_runs("exhaustive", runs, since, rest);
-	return 0;
+	return !cut && *shared != known ? -1 : 0;
 }
 
 static int explore(const struct scenario *s)
 {
 	double until;
-	uint32_t shared, now;
+	uint32_t shared;
 	int err = 0;
 
 	scenario_now = s;
@@ -187,14 +207,10 @@ static int explore(const struct scenario *s)
 	if (!err && asked.random)
 		err = run_seeds(HOW_RANDOM, asked.random, until);
 	/* Again, if this has found memory that is shared as well: then there are more points. */
-	for (int pass = 0; asked.exhaustive && !err && pass < PASSES; pass++) {
-		err = run_all(until);
-		now = memory_freeze_shared();
-		if (now == shared)
-			break;
-		shared = now;
-	}
-	return err;
+	if (asked.exhaustive && !err)
+		for (int pass = 0; pass < PASSES && (err = run_all(until, &shared)) < 0; pass++)
+			;
+	return err < 0 ? 0 : err;
 }
 
 static int replay(const char *text)
@@ -215,20 +231,30 @@ static int replay(const char *text)
 		printf("passed: %s, %lu points\n", text, (unsigned long)points);
 	else
 		printf("FAILED %s: %s\n", scenario_now->name, failure);
+	write_out();
 	return result == RUN_PASSED ? 0 : 1;
 }
 
 /* Each scenario starts in a process of its own: the runtime starts once in a process. */
 static int explore_in_child(const struct scenario *s)
 {
+	const pid_t parent = getpid();
 	pid_t pid;
 	int status;
 
-	fflush(stdout);
 	pid = fork();
-	if (!pid)
+	if (!pid) {
+		/* Nobody would read on. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			exit(3);
 		exit(explore(s));
-	if (pid < 0 || waitpid(pid, &status, 0) < 0)
+	}
+	if (pid < 0) {
+		fprintf(stderr, "explore: fork: %s\n", strerror(errno));
+		exit(3);
+	}
+	if (waitpid(pid, &status, 0) < 0)
 		return 3;
 	if (WIFSIGNALED(status)) {
 		fprintf(stderr, "explore: %s: ended by signal %d\n", s->name, WTERMSIG(status));
@@ -268,15 +294,12 @@ static int parse(int argc, char **argv)
 		{ "replay", required_argument, NULL, 'R' }, { NULL, 0, NULL, 0 },
 	};
 	enum { MANY = 1000000000, DAY = 86400 };
-	int option;
+	int option, given = 0;
 
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1)
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		given++;
 		switch (option) {
-		case 'l':
-			for (const struct scenario *s = __start_model_scenarios;
-			     s < __stop_model_scenarios; s++)
-				printf("%-16s %s\n", s->name, s->what);
-			exit(0);
+		case 'l': asked.list = true; break;
 		case 'x': asked.exhaustive = true; break;
 		case 'p': asked.pct = value_of("pct", optarg, 1, MANY); break;
 		case 'r': asked.random = value_of("random", optarg, 1, MANY); break;
@@ -285,9 +308,22 @@ static int parse(int argc, char **argv)
 		case 'P': plain_points = true; break;
 		case 'f': asked.first = value_of("first", optarg, 0, UINT64_MAX / 2); break;
 		case 's': asked.seconds = (double)value_of("seconds", optarg, 1, DAY); break;
-		case 'R': exit(replay(optarg));
+		case 'R': asked.replay = optarg; break;
 		default: return usage();
 		}
+	}
+	if (asked.replay && (given > 1 || optind < argc)) {
+		fprintf(stderr, "explore: --replay SEED goes alone: the seed says all of the run\n");
+		return 2;
+	}
+	return 0;
+}
+
+static int list(void)
+{
+	for (const struct scenario *s = __start_model_scenarios; s < __stop_model_scenarios; s++)
+		printf("%-16s %s\n", s->name, s->what);
+	write_out();
 	return 0;
 }
 
@@ -303,6 +339,12 @@ int main(int argc, char **argv)
 	}
 	if (parse(argc, argv))
 		return 2;
+	/* A pipe that nobody reads any more: write_out() says so, once. */
+	signal(SIGPIPE, SIG_IGN);
+	if (asked.list)
+		return list();
+	if (asked.replay)
+		return replay(asked.replay);
 	if (!asked.exhaustive && !asked.pct && !asked.random)
 		return usage();
 	for (const struct scenario *s = __start_model_scenarios; s < __stop_model_scenarios; s++) {
@@ -314,6 +356,8 @@ int main(int argc, char **argv)
 			continue;
 		err = explore_in_child(s);
 		worst = err > worst ? err : worst;
+		if (err == UNWRITTEN)
+			break;
 	}
 	for (int i = optind; i < argc; i++)
 		if (!scenario_find(argv[i], strlen(argv[i]))) {

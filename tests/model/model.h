@@ -178,7 +178,7 @@ enum outcome run_once(enum how how);
 
 /* report.c */
 extern bool tracing;
-void trace_switch(int from, int to, const char *why);
+void trace_switch(int from, int to, const char *why, bool late);	/* late: the other's deadline has come */
 void trace_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void report_stack(int kt);
 

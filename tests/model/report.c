@@ -127,12 +127,12 @@ void report_stack(int kt)
 	print_frames(pcs, n);
 }
 
-void trace_switch(int from, int to, const char *why)
+void trace_switch(int from, int to, const char *why, bool late)
 {
 	if (!exploring)
 		return;
-	printf("   step %lu: %s (%d) %s; %s (%d) goes on\n", (unsigned long)step, M.kt[from].name,
-	       M.kt[from].tid, why, M.kt[to].name, M.kt[to].tid);
+	printf("   step %lu: %s (%d) %s; %s (%d)%s goes on\n", (unsigned long)step, M.kt[from].name,
+	       M.kt[from].tid, why, M.kt[to].name, M.kt[to].tid, late ? ", whose deadline has come," : "");
 	report_stack(from);
 	report_stack(to);
 }

@@ -201,15 +201,15 @@ static void commit_some(void)
 
 static void go_on_with(int kt, const char *why)
 {
-	if (M.kt[kt].state == KT_BLOCKED) {
+	const bool late = M.kt[kt].state == KT_BLOCKED;
+
+	if (late)
 		kthread_fire(kt);
-		why = "its deadline has come";
-	}
 	M.kt[kt].yielded = false;
 	if (kt == M.current)
 		return;
 	if (tracing)
-		trace_switch(M.current, kt, why);
+		trace_switch(M.current, kt, why, late);
 	kthread_goto(kt);
 }
 
