@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/scripts/dev/model.sh - the schedule explorer (tests/model/), with fixed seeds: each scenario passes
-# all runs with one deviation, and some by PCT and at random, with store buffers, too (15 times as
-# many with FZ_ALL); what it refuses, it refuses by name; and each fault of tests/model/planted/ can be
-# planted in the code as it is.
+# all runs with one deviation, and some by PCT and at random, with store buffers and with plain accesses
+# as points, too (15 times as many with FZ_ALL); what it refuses, it refuses by name; and each fault of
+# tests/model/planted/ can be planted in the code as it is.
 . "$(dirname "$0")/../../lib/judge.inc"
 
 explore=$build/tests/model/explore
@@ -15,11 +15,14 @@ runs=${FZ_ALL:+1500} runs=${runs:-100}
 explores() {
 	local name=$1 log=$work/$1.log
 	if "$explore" --exhaustive --bound 1 --pct "$runs" --random "$runs" "$name" >"$log" 2>&1 &&
-	   "$explore" --tso --pct $((runs / 4)) --random $((runs / 4)) "$name" >>"$log" 2>&1; then
+	   "$explore" --tso --pct $((runs / 4)) --random $((runs / 4)) "$name" >>"$log" 2>&1 &&
+	   "$explore" --plain --pct $((runs / 4)) --random $((runs / 4)) "$name" >>"$log" 2>&1 &&
+	   # Only the last of the passes that find more shared memory.
+	   [ "$(grep -c ', all tried' "$log")" -eq 1 ]; then
 		pass "$name"
 	else
-		fail "$name" "a run fails"
-		grep -E -A 60 '^FAILED|outside' "$log"
+		fail "$name" "a run fails, or not all have been tried"
+		grep -E -A 60 '^FAILED|outside|tried' "$log"
 	fi
 }
 
@@ -96,6 +99,46 @@ refuses "a number too large" "no number" "$replay" "mutex2/pct/99999999999999999
 refuses "a count that is no number" "--pct -1: must be a number" "$explore" --pct -1 mutex2
 refuses "a bound that is no number" "--bound x: must be a number" "$explore" --exhaustive --bound x mutex2
 refuses "an unknown scenario" "no scenario mutex9" "$explore" --pct 1 mutex9
+
+seed="mutex2/pct/1@$sources"
+refuses "a seed with an option" "--replay SEED goes alone" "$explore" --tso --plain --replay "$seed"
+refuses "a seed, then an option" "--replay SEED goes alone" "$explore" --replay "$seed" --list
+refuses "words after a seed" "--replay SEED goes alone" "$explore" --replay "$seed" mutex3
+refuses "replay: words after a seed" "usage: replay" "$replay" "$seed" mutex3
+refuses "replay --gdb without a seed" "usage: replay" "$replay" --gdb
+refuses "store buffers twice" "no such scenario" "$replay" "mutex2+tso+tso/pct/1@$sources"
+
+# The one that is preempted, and the one whose deadline it was.
+"$replay" "nap/random/1@$sources" >"$work/out" 2>&1
+has "a trace says whose deadline has come" "$work/out" \
+	'^   step [0-9]*: [^,;]* \(is preempted\|sleeps\); [^;]* ([0-9]*), whose deadline has come, goes on$'
+
+# stops NAME STATUS TEXT COMMAND...: it exits so and says just one line, with TEXT; fd 3 is its output.
+stops() {
+	local name=$1 status=$2 text=$3 got
+	shift 3
+	"$@" >&3 2>"$work/err"
+	got=$?
+	if [ $got -eq "$status" ] && [ "$(wc -l <"$work/err")" -eq 1 ] && grep -qF -- "$text" "$work/err"; then
+		pass "$name"
+	else
+		fail "$name" "exit status $got, and: $(head -c 500 "$work/err")"
+	fi
+}
+for how in "--pct 5 mutex2 mutex3" --list "--replay $seed"; do
+	# shellcheck disable=SC2086 # words
+	stops "a full disk: ${how%% *}" 4 "explore: its output cannot be written: No space left" \
+		"$explore" $how 3>/dev/full
+done
+closed() { "$@" >&-; }
+stops "a closed output" 4 "explore: its output cannot be written: Bad file" closed "$explore" --pct 5 mutex2 mutex3 3>/dev/null
+piped() { "$@" | :; return "${PIPESTATUS[0]}"; }
+stops "a pipe that nobody reads" 4 "explore: its output cannot be written: Broken pipe" \
+	piped "$explore" --exhaustive mutex_native mutex2 3>/dev/null
+unprivileged=()
+[ "$(id -u)" -ne 0 ] || unprivileged=(setpriv --reuid 65534 --clear-groups)
+stops "no process is to be had" 3 "explore: fork: Resource temporarily unavailable" \
+	"${unprivileged[@]}" prlimit --nproc=1 "$explore" --pct 5 mutex2 mutex3 3>/dev/null
 
 # A file that reaches around the model.
 cat >"$work/around.c" <<-'END'
@@ -410,5 +453,39 @@ refuses "coverage.sh without an explorer" "is missing: run make model-coverage" 
 same "coverage.sh counts the files of signals" "$(cd "$root/runtime" && echo signal/*.c)" \
 	"$("$coverage" --files | grep '^signal/.*c$' | xargs)"
 refuses "planted.sh --write with a name" "--write takes no name" "$root/tests/model/planted.sh" --write join-lost
+# Its processes that are there still.
+group_lives() {
+	ps -eo pgid=,stat= | awk -v group="$1" '$1 == group && $2 !~ /^Z/ { lives = 1 } END { exit !lives }'
+}
+group_is_gone() { ! group_lives "$1"; }
+# ends_by SIGNAL STATUS: explore.sh takes the explorer with it, and says where it was.
+ends_by() {
+	local status sum
+	# In a group of its own, and with SIGINT not ignored.
+	set -m
+	launch "$root/tests/model/explore.sh" 1
+	set +m
+	eventually grep -qs ' runs ' "$work/said" || { echo "no runs"; kill -KILL -- -"$pid"; return 1; }
+	kill -"$1" "$pid"
+	wait "$pid"
+	status=$?
+	eventually group_is_gone "$pid" || { echo "its processes run on"; kill -KILL -- -"$pid"; return 1; }
+	sum=$(awk '$4 == "runs" { sum += $3 } END { print sum }' "$work/said")
+	grep -q '; next seed [0-9]*$' "$work/said" || status+=", no next seed"
+	grep -q "^$sum runs in [0-9.]* s of CPU time, [0-9]* schedules per second$" "$work/said" || status+=", no sum"
+	[ "$status" = "$2" ] || { echo "exit status $status"; tail -n 3 "$work/said"; return 1; }
+}
+yes "explore.sh at SIGINT" ends_by INT 130
+yes "explore.sh at SIGTERM" ends_by TERM 143
+
+for bound in x -1 100 ''; do
+	refuses "make explore-all BOUND='$bound'" "number of deviations from 0 to 99: '$bound'" \
+		"$root/tests/model/explore_all.sh" "$bound"
+done
+all=$("$root/tests/model/explore_all.sh" 1 barrier mutex2 | sed -E 's/ +[0-9]+ runs +[0-9.]+ s +/ runs /')
+same "every run with 1 deviation" \
+	"barrier runs all tried${newline}mutex2 runs all tried${newline}total runs 2 of 2 scenarios tried wholly" "$all"
+refuses "explore_all.sh without a bound" "an argument is needed" "$root/tests/model/explore_all.sh"
+refuses "explore_all.sh with an unknown scenario" "no scenario mutex9" "$root/tests/model/explore_all.sh" 1 mutex2 mutex9
 refuses "planted.sh with unknown names" "'nosuch', '../x'" "$root/tests/model/planted.sh" join-lost nosuch ../x
 finish
