@@ -68,6 +68,10 @@ long epoll_wait_for(int fd, struct epoll_event *events, long most, uint64_t dead
 		return -EINVAL;
 	/* Woken, it may find that another kthread has read the eventfd: it sleeps again. */
 	while (!file_is_ready(f) && deadline > M.now && err != -EINTR) {
+		if (sleep_is_interrupted()) {
+			err = -EINTR;
+			continue;
+		}
 		M.kt[M.current].fd = fd;
 		err = sleep_in_kernel(deadline);
 	}

@@ -26,6 +26,11 @@ long fd_control(int fd, int command, long arg);
 
 /* kernel.c: the running kthread sleeps, -EINTR: until a signal came; what a relative timeout means. */
 long sleep_in_kernel(uint64_t deadline);
+/*
+ * Does a stop, and the end of it, interrupt the sleep that it is about to begin, as signal(7) says of epoll_wait?  No
+ * handler runs.  A choice of the scheduler: at once, or when others have run, who may have ended the wait.
+ */
+bool sleep_is_interrupted(void);
 uint64_t deadline_of(const struct timespec *ts);
 
 #endif

@@ -5,11 +5,11 @@
  * mprotect, those about names, robust lists and alternate stacks.
  */
 #include "tests/model/files.h"
+#include "tests/model/kernel_futex.h"
 #include "tests/model/model.h"
 #include "tests/model/rings.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <link.h>
 #include <dlfcn.h>
 #include <poll.h>
@@ -97,20 +97,6 @@ static void kthread_main(void *arg)
 static char reaper_stack[64 * 1024] __attribute__((aligned(64)));
 static uintptr_t reaper_tcb;
 
-static long futex_wake(const void *word, int most, uint32_t bits)
-{
-	long woken = 0;
-
-	for (int i = 0; i < M.kthreads && woken < most; i++)
-		if (M.kt[i].state == KT_BLOCKED && M.kt[i].futex == word && M.kt[i].futex_bits & bits) {
-			M.kt[i].state = KT_RUNNABLE;
-			M.kt[i].futex = NULL;
-			M.kt[i].result = 0;
-			woken++;
-		}
-	return woken;
-}
-
 /* A kthread that ends leaves its stack for this one. */
 static void reap(void *arg)
 {
@@ -173,7 +159,7 @@ void kthread_goto(int next)
 	if (tso)
 		tso_show(next);
 	fz_switch_fsgsbase(save, M.kt[next].sp, M.kt[next].tcb);
-	rings_task_work();
+	rings_goes_on();
 }
 
 _Noreturn void kthread_exit(void)
@@ -214,6 +200,17 @@ long sleep_in_kernel(uint64_t deadline)
 	schedule_block();
 	kt->deadline = FOREVER;
 	return kt->result;
+}
+
+bool sleep_is_interrupted(void)
+{
+	const int way = schedule_choose(3, RARE);
+
+	if (way == 2)
+		schedule_give_way();
+	if (way)
+		trace_say("%s: a signal interrupts the sleep", M.kt[M.current].name);
+	return way;
 }
 
 static long sleep_until(uint64_t deadline)
@@ -288,70 +285,6 @@ static long forget_pages(uintptr_t at, size_t size)
 	else
 		madvise((void *)at, size, MADV_DONTNEED);
 	return 0;
-}
-
-/* ---- futex ---------------------------------------------------------------------------------- */
-
-static long futex_wait(uint32_t *word, uint32_t value, uint64_t deadline, uint32_t bits)
-{
-	long err;
-
-	do {
-		/* relaxed: one real thread. */
-		if (__atomic_load_n(word, __ATOMIC_RELAXED) != value)
-			return -EAGAIN;
-		M.kt[M.current].futex = word;
-		M.kt[M.current].futex_bits = bits;
-		err = sleep_in_kernel(deadline);
-	} while (err == -EINTR && !signals_interrupt());
-	return err == -EINTR && deadline == FOREVER ? CALL_RESTARTS : err;
-}
-
-static long futex_requeue(const uint32_t *word, int wake, int move, const uint32_t *to)
-{
-	long done = futex_wake(word, wake, UINT32_MAX);
-
-	for (int i = 0, moved = 0; i < M.kthreads && moved < move; i++)
-		if (M.kt[i].state == KT_BLOCKED && M.kt[i].futex == word) {
-			M.kt[i].futex = to;
-			moved++;
-			done++;
-		}
-	return done;
-}
-
-/* The library's only one asks whether it may write: it ORs with 0, and an unknown comparison is refused after that. */
-static long futex_wake_op(uint32_t encoded)
-{
-	if (encoded != FUTEX_OP(FUTEX_OP_OR, 0, 15u, 0))
-		model_outside("FUTEX_WAKE_OP with another operation");
-	return -ENOSYS;
-}
-
-static long futex(uint32_t *word, int operation, uint32_t value, long d, uint32_t *word2, uint32_t value3)
-{
-	const struct timespec *timeout = (void *)d;
-
-	if ((uintptr_t)word % sizeof(*word))
-		return -EINVAL;
-	switch (operation & FUTEX_CMD_MASK) {
-	case FUTEX_WAIT: return futex_wait(word, value, deadline_of(timeout), UINT32_MAX);
-	case FUTEX_WAIT_BITSET:
-		if (!value3)
-			return -EINVAL;
-		/* Absolute; both clocks are the same. */
-		return futex_wait(word, value, timeout ? deadline_of(timeout) - M.now : FOREVER, value3);
-	case FUTEX_WAKE: return futex_wake(word, (int)value, UINT32_MAX);
-	case FUTEX_WAKE_BITSET: return value3 ? futex_wake(word, (int)value, value3) : -EINVAL;
-	case FUTEX_CMP_REQUEUE:
-		if (__atomic_load_n(word, __ATOMIC_RELAXED) != value3)
-			return -EAGAIN;
-		/* fall through */
-	case FUTEX_REQUEUE: return futex_requeue(word, (int)value, (int)d, word2);
-	case FUTEX_WAKE_OP: return futex_wake_op(value3);
-	default:
-		model_outside("futex with another operation");
-	}
 }
 
 static long limit(long which, struct rlimit *ret)

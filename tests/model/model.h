@@ -67,7 +67,8 @@ struct poll {
 	int ring, file;
 	int kt;				/* that has submitted it */
 	bool multishot;
-	bool reported;			/* it became ready: kt is to see that */
+	bool reported;			/* it became ready: kt is to see that; */
+	bool cancelled;			/* or that it has been cancelled */
 };
 
 /* All that a run changes and that no hook sees: copied at the start, and back before each run. */
@@ -147,6 +148,12 @@ extern __thread uint32_t model_context __attribute__((tls_model("initial-exec"))
 /* schedule.c: who goes on */
 void schedule_point(void);			/* the running kthread may be preempted here */
 void schedule_give_way(void);
+/*
+ * Of n things that the kernel may do: 0 is what it does by default.  Random and PCT runs take another one in 1 of
+ * `odds` cases.
+ */
+enum { EVEN = 2, OFTEN = 4, RARE = 32 };
+int schedule_choose(int n, unsigned odds);
 extern bool listed;				/* this run repeats a list of decisions */
 void schedule_block(void);			/* it cannot go on: another one must */
 extern bool exploring;				/* false while the scenario sets up */

@@ -101,6 +101,11 @@ static void set_flag(int ring, uint32_t flag, bool on)
 static void poll_reports(struct poll *p)
 {
 	p->reported = false;
+	if (p->cancelled) {
+		post(p->ring, p->user_data, -ECANCELED, 0);
+		p->user_data = 0;
+		return;
+	}
 	/* Somebody has read the eventfd meanwhile: the poll stays. */
 	if (!file_is_ready(&M.file[p->file]))
 		return;
@@ -109,16 +114,30 @@ static void poll_reports(struct poll *p)
 		p->user_data = 0;
 }
 
-static void task_work_of(int kt)
+static int reported_by(int kt, struct poll **ret_polls)
 {
-	bool any = false;
+	int n = 0;
 
 	for (int i = 0; i < POLLS; i++)
-		if (M.poll[i].user_data && M.poll[i].reported && M.poll[i].kt == kt) {
-			set_flag(M.poll[i].ring, IORING_SQ_TASKRUN, false);
-			poll_reports(&M.poll[i]);
-			any = true;
-		}
+		if (M.poll[i].user_data && M.poll[i].reported && M.poll[i].kt == kt)
+			ret_polls[n++] = &M.poll[i];
+	return n;
+}
+
+/* task_work_add() promises no order. */
+static void task_work_of(int kt)
+{
+	struct poll *polls[POLLS];
+	bool any = false;
+	int n;
+
+	while ((n = reported_by(kt, polls))) {
+		struct poll *p = polls[schedule_choose(n, EVEN)];
+
+		set_flag(p->ring, IORING_SQ_TASKRUN, false);
+		poll_reports(p);
+		any = true;
+	}
 	if (any)
 		files_changed();
 }
@@ -128,18 +147,42 @@ void rings_task_work(void)
 	task_work_of(M.current);
 }
 
+void rings_goes_on(void)
+{
+	struct poll *polls[POLLS];
+
+	/* Back in the program: it may have run on another CPU all the time, where nothing interrupts it (COOP_TASKRUN). */
+	if (!M.kt[M.current].in_kernel && reported_by(M.current, polls) && schedule_choose(2, OFTEN)) {
+		trace_say("%s: what it is to report to its rings waits for its next call", M.kt[M.current].name);
+		return;
+	}
+	task_work_of(M.current);
+}
+
+/* It reports when it is in the kernel: if it sleeps there at once, but a wait for completions may take it some time. */
+static void let_report(struct poll *p)
+{
+	struct kthread *kt = &M.kt[p->kt];
+
+	p->reported = true;
+	if (kt->state == KT_BLOCKED && kt->ring && schedule_choose(2, OFTEN)) {
+		trace_say("%s: is woken to report to its rings", kt->name);
+		kt->ring = 0;
+		kt->state = KT_RUNNABLE;
+	}
+	if (kt->state == KT_BLOCKED)
+		task_work_of(p->kt);
+	else
+		set_flag(p->ring, IORING_SQ_TASKRUN, true);
+}
+
 void rings_note_event(int file)
 {
 	for (int i = 0; i < POLLS; i++) {
 		struct poll *p = &M.poll[i];
 
-		if (!p->user_data || p->reported || p->file != file)
-			continue;
-		p->reported = true;
-		if (M.kt[p->kt].state == KT_BLOCKED)
-			task_work_of(p->kt);
-		else
-			set_flag(p->ring, IORING_SQ_TASKRUN, true);
+		if (p->user_data && !p->reported && p->file == file)
+			let_report(p);
 	}
 }
 
@@ -164,6 +207,14 @@ static int begin_poll(int ring, const struct io_uring_sqe *sqe)
 	return 0;
 }
 
+/* A cancelled poll ends by the canceller (older Linux), or is reported by its submitter like one that is ready. */
+static bool may_report_later(const struct poll *p)
+{
+	const struct kthread *kt = &M.kt[p->kt];
+
+	return kt->state == KT_RUNNABLE || (kt->state == KT_BLOCKED && kt->ring);
+}
+
 /* Polls with this user_data, or all: one, if not all are meant.  A report that is on its way: EALREADY. */
 static int cancel(int ring, uint64_t user_data, bool any, bool all)
 {
@@ -179,8 +230,13 @@ static int cancel(int ring, uint64_t user_data, bool any, bool all)
 			return -EALREADY;
 		if (p->reported)
 			continue;
-		post(ring, p->user_data, -ECANCELED, 0);
-		p->user_data = 0;
+		if (may_report_later(p) && schedule_choose(2, OFTEN)) {
+			p->cancelled = true;
+			let_report(p);
+		} else {
+			post(ring, p->user_data, -ECANCELED, 0);
+			p->user_data = 0;
+		}
 		if (!all)
 			break;
 	}
@@ -231,11 +287,16 @@ static long wait_for(int ring, uint32_t least, uint64_t deadline)
 {
 	long err = 0;
 
+	rings_task_work();
 	while (*memory[ring].cq_tail - look(memory[ring].cq_head) < least) {
 		if (err == -EINTR)
 			return err;
 		if (deadline <= M.now)
 			return -ETIME;
+		if (sleep_is_interrupted()) {
+			err = -EINTR;
+			continue;
+		}
 		M.kt[M.current].ring = ring + 1;
 		err = sleep_in_kernel(deadline);
 		rings_task_work();
@@ -257,16 +318,23 @@ long ring_enter(int fd, uint32_t to_submit, uint32_t least, uint32_t flags, cons
 		M.ring_lock_awaited = true;
 		schedule_give_way();
 	} else if (exploring) {
+		step++;
 		schedule_point();
 	}
 	if (!f || f->kind != FILE_RING)
 		return -EBADF;
 	if (flags & ~(IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG))
 		return -EINVAL;
+	/* No memory for a request: none is submitted. */
+	if (to_submit && schedule_choose(2, RARE)) {
+		trace_say("%s: io_uring_enter: no memory", M.kt[M.current].name);
+		return -EAGAIN;
+	}
 	submitted = submit(f->ring, to_submit);
 	files_changed();
 	if (flags & IORING_ENTER_GETEVENTS)
 		err = wait_for(f->ring, least, ext && ext->ts ? deadline_of((void *)(uintptr_t)ext->ts) : FOREVER);
+	rings_task_work();
 	return submitted ? submitted : err;
 }
 
@@ -283,6 +351,7 @@ long ring_register(int fd, unsigned operation, const void *arg)
 		return -ENXIO;
 	case FZ_UAPI_REGISTER_SYNC_CANCEL:
 		n = cancel(f->ring, c->addr, c->flags & FZ_UAPI_ASYNC_CANCEL_ANY, true);
+		rings_task_work();
 		files_changed();
 		return n;
 	default:

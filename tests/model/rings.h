@@ -22,8 +22,10 @@ int ring_make(unsigned entries, struct io_uring *ring, struct io_uring_params *p
 long ring_enter(int fd, uint32_t to_submit, uint32_t least, uint32_t flags, const void *arg);
 long ring_register(int fd, unsigned operation, const void *arg);
 
-/* The running kthread is in the kernel. */
+/* The running kthread is in the kernel, */
 void rings_task_work(void);
+/* or goes on after others have run. */
+void rings_goes_on(void);
 
 /* Somebody has written to file `i`: its polls are woken, once for each time. */
 void rings_note_event(int i);

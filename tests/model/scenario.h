@@ -46,6 +46,7 @@ struct scenario {
 	bool (*apply)(uint64_t *state, const struct operation *op);
 	bool rings;			/* on io_uring; else on epoll */
 	bool clock;			/* for its own thread(), if scenarios share that: waits have deadlines */
+	bool counts_wakes;		/* its native threads count what ends a futex wait: none ends by itself */
 	int budget;			/* deviations of the exhaustive run without --bound; 0: 2 */
 };
 

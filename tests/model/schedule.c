@@ -7,7 +7,8 @@
  * deadline is to come is a choice, too: then the clock jumps there.
  *
  * Exhaustive: depth first over all runs in which at most `budget` picks are not the default (delay
- * bounding; Emmi, Qadeer and Rakamaric, 2011): a preemption, a tick of the clock, another order.
+ * bounding; Emmi, Qadeer and Rakamaric, 2011): a preemption, a tick of the clock, another order, or something else than
+ * usual that the kernel may do.
  * PCT (Burckhardt and others, 2010): each kthread has a random priority, the highest goes on; at
  * `depth - 1` random points the running one becomes the lowest.  A fault of depth d is found with a
  * probability of at least 1 / (n * k^(d - 1)), n kthreads, k points.
@@ -188,6 +189,21 @@ static int pick(const int *list, int n, int ready, bool at_point)
 		left -= i != 0;
 		return i;
 	}
+}
+
+int schedule_choose(int n, unsigned odds)
+{
+	int i;
+
+	if (!exploring || n < 2)
+		return 0;
+	/* A list names a choice by its step. */
+	step++;
+	if (how == HOW_PCT || how == HOW_RANDOM)
+		return random_next() % odds ? 0 : 1 + (int)(random_next() % (unsigned)(n - 1));
+	i = pick_listed(n);
+	left -= i != 0;
+	return i;
 }
 
 static void commit_some(void)

@@ -30,7 +30,7 @@ SCENARIO(futex_timed) = { .name = "futex_timed",
 
 SCENARIO(futex_native) = { .name = "futex_native",
 	.what = "the same, one waiter is in the kernel, the waker no fiber",
-	.processors = 1, .fibers = 1, .natives = 2, .thread = by_bits, .finish = as_many };
+	.processors = 1, .fibers = 1, .natives = 2, .thread = by_bits, .finish = as_many, .counts_wakes = true };
 
 /* Of two that add, the first finds 0, and wakes who waits for `other`; what compares with 7 wakes nobody. */
 static void by_operation(int i)
@@ -73,7 +73,8 @@ static void op_by_natives(int i)
 
 SCENARIO(futex_op_native) = { .name = "futex_op_native",
 	.what = "the same, one that waits and one that adds are native threads",
-	.processors = 1, .fibers = 2, .natives = 2, .thread = op_by_natives, .finish = both_added };
+	.processors = 1, .fibers = 2, .natives = 2, .thread = op_by_natives, .finish = both_added,
+	.counts_wakes = true };
 
 /* The 64th wake-up of a thread asks the kernel first, where the native thread waits; then the lot. */
 static void in_turns(int i)
@@ -90,4 +91,4 @@ static void in_turns(int i)
 
 SCENARIO(futex_turns) = { .name = "futex_turns",
 	.what = "one waits in the lot, one in the kernel, and a 64th wake-up comes",
-	.processors = 1, .fibers = 2, .natives = 1, .thread = in_turns, .finish = as_many };
+	.processors = 1, .fibers = 2, .natives = 1, .thread = in_turns, .finish = as_many, .counts_wakes = true };

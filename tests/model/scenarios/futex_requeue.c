@@ -58,4 +58,4 @@ SCENARIO(futex_requeue) = { .name = "futex_requeue",
 
 SCENARIO(futex_requeue_native) = { .name = "futex_requeue_native",
 	.what = "the same, one waiter is in the kernel",
-	.processors = 1, .fibers = 1, .natives = 2, .thread = wake_and_move, .finish = as_many };
+	.processors = 1, .fibers = 1, .natives = 2, .thread = wake_and_move, .finish = as_many, .counts_wakes = true };
