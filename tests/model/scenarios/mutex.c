@@ -47,6 +47,9 @@ SCENARIO(mutex2) = { .name = "mutex2", .what = "2 fibers lock a mutex twice, on 
 SCENARIO(mutex3) = { .name = "mutex3", .what = "3 fibers lock a mutex twice, on 2 processors",
 	.processors = 2, .fibers = 3, .thread = lock_twice, .finish = entered_all, .apply = owner };
 
+SCENARIO(mutex_apart) = { .name = "mutex_apart", .what = "3 fibers lock a mutex twice, on 3 processors",
+	.processors = 3, .fibers = 3, .thread = lock_twice, .finish = entered_all };
+
 SCENARIO(mutex_native) = { .name = "mutex_native",
 	.what = "a fiber and a native thread lock a mutex twice", .processors = 1, .fibers = 1,
 	.natives = 1, .thread = lock_twice, .finish = entered_all, .apply = owner };

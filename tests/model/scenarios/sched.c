@@ -40,6 +40,10 @@ static void all_rounds(void)
 SCENARIO(yield) = { .name = "yield", .what = "3 fibers yield", .processors = 2, .fibers = 3,
 	.thread = yield_twice, .finish = all_rounds };
 
+/* More fibers than carriers, which steal from each other. */
+SCENARIO(yield_apart) = { .name = "yield_apart", .what = "4 fibers yield, on 3 processors", .processors = 3,
+	.fibers = 4, .thread = yield_twice, .finish = all_rounds };
+
 static _Atomic bool let_go;
 
 /* The first yields to the second, which is CPU-bound and waits for it: only the other carrier can run it. */

@@ -64,6 +64,9 @@ static void two_wait(int i)
 SCENARIO(sem) = { .name = "sem", .what = "2 wait, a third posts twice", .processors = 2, .fibers = 3,
 	.thread = two_wait, .finish = nobody_waits, .apply = counter };
 
+SCENARIO(sem_apart) = { .name = "sem_apart", .what = "2 wait, a third posts twice, on 3 processors",
+	.processors = 3, .fibers = 3, .thread = two_wait, .finish = nobody_waits, .apply = counter };
+
 SCENARIO(sem_native) = { .name = "sem_native", .what = "a fiber and a native thread wait, another posts",
 	.processors = 1, .fibers = 1, .natives = 2, .thread = two_wait, .finish = nobody_waits,
 	.apply = counter };
