@@ -132,8 +132,11 @@ static void task_work_of(int kt)
 	int n;
 
 	while ((n = reported_by(kt, polls))) {
-		struct poll *p = polls[schedule_choose(n, EVEN)];
+		const int which = schedule_choose(n, EVEN);
+		struct poll *p = polls[which];
 
+		if (which)
+			trace_say("%s: reports to its rings in another order", M.kt[kt].name);
 		set_flag(p->ring, IORING_SQ_TASKRUN, false);
 		poll_reports(p);
 		any = true;
@@ -231,6 +234,7 @@ static int cancel(int ring, uint64_t user_data, bool any, bool all)
 		if (p->reported)
 			continue;
 		if (may_report_later(p) && schedule_choose(2, OFTEN)) {
+			trace_say("%s: is to report that its poll is cancelled", M.kt[p->kt].name);
 			p->cancelled = true;
 			let_report(p);
 		} else {
