@@ -7,7 +7,9 @@
  *
  * A poll that has become ready is reported by the kthread that submitted it: when that next enters the kernel, or
  * goes on after others have run (an interrupt brings it there), or at once if it sleeps there.  It posts a completion
- * then if the descriptor is ready still.
+ * then if the descriptor is ready still.  The scheduler may choose otherwise (schedule_choose()): another order of what
+ * is to be reported; a report at the submitter's next call, or when its wait for completions goes on; a cancelled poll that
+ * is reported likewise; a call for which there is no memory; a wait that a stop interrupts.
  */
 
 #include <stdbool.h>
