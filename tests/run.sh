@@ -333,7 +333,7 @@ unit_command() {
 # aarch64; "make fuzz" runs fuzz with more files.
 list_scripts() {
 	local script found
-	for script in $long launcher_bench launcher_bench_errors bench_report programs_bench uring_server model faults install coexist inspect \
+	for script in $long launcher_bench launcher_bench_errors bench_report programs_bench uring_server model model_reach faults install coexist inspect \
 			inspect_ps inspect_changes inspect_core inspect_elsewhere inspect_places top top_screen trace libc cpus check \
 			check_secure check_running service kubernetes status texts burst launcher_programs launcher_options launcher_profiles \
 			launcher_exec fuzz forbidden everywhere messages monitoring stat stats redirect dns cancel_race soak spin watch; do
