@@ -7,11 +7,15 @@
  *		[SCENARIO...]
  *	explore --replay SEED
  *
+ * --exhaustive: every run with at most --bound deviations, picks that are not the default (a preemption, a tick of
+ * the clock, another order, a kernel that is early or late); without --bound the scenario's own number.  --pct, --random:
+ * N runs each, with the numbers from --first on.
  * --tso: with store buffers; in exhaustive runs these drain as late as they may, which is no choice.
  * --plain: accesses that are not atomic are points, too.  --seconds: of CPU time.
  *
- * For each scenario: warm up (which memory do two kthreads share?), then all runs that are asked for, those
- * with seeds first.
+ * For each scenario: warm up (which memory do two kthreads share?), up to 300 runs, of which a failed one is reported as
+ * any other; then all runs that are asked for, those with numbers first.  Exhaustive runs begin anew if they find
+ * memory to be shared that was not known to be; the last line counts.
  * Exit status: 0 nothing found, 1 a run has failed, 2 usage, 3 outside of what is modelled, or no process,
  * 4 its output cannot be written.
  * SEED: a run's name (seed.h).
