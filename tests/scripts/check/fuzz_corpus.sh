@@ -26,7 +26,7 @@ for source in "$root"/tests/fuzz/corpus/*; do
 	# A busy machine is no hang: 300 s for one input.
 	if "$build/tests/fuzz/$name" -max_total_time="$seconds" -timeout=300 -max_len=65536 \
 			-artifact_prefix="$build/tests/failures/$name-" "$new" "$source" >"$work/log" 2>&1; then
-		pass "$name: $(grep -o '^#[0-9]* *DONE.*corp: [0-9]*' "$work/log")"
+		pass "$name: $(grep -o '^#[0-9]*[[:space:]]*DONE.*corp: [0-9]*' "$work/log")"
 	else
 		fail "$name" "its input is in ${build#"$root/"}/tests/failures"
 		grep -v '^#' "$work/log" | tail -n 30
