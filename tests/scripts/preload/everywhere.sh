@@ -120,8 +120,14 @@ else
 fi
 for sanitizer in address thread undefined; do
 	built "sanitizer $sanitizer" "$CC" -fsanitize=$sanitizer "$work/hello.c" -o "$work/hello-san" || continue
-	[ $sanitizer = undefined ] && continue
 	with_and_without "sanitizer $sanitizer" setarch -R "$work/hello-san"
+done
+for program in hey umoci; do
+	if command -v "$program" >/dev/null; then
+		with_and_without "Go, $program" "$program" --help
+	else
+		skip "Go, $program" 'it is not installed'
+	fi
 done
 cp "$(command -v cat)" "$work/hello-root"
 chmod 4755 "$work/hello-root"
@@ -168,6 +174,10 @@ profile '[/usr/bin/c*t]' 'everywhere = 1'
 is_on 'by path' yes /usr/bin/cat $maps
 cp "$(command -v cat)" "$work/cat"
 is_on 'not from elsewhere' no "$work/cat" $maps
+cp "$(command -v cat)" "$work/init"
+profile '[init]' 'everywhere = 1'
+is_on 'a program named init' yes "$work/init" $maps
+is_on 'init, process 1' no unshare --pid --fork "$work/init" $maps
 profile '[cat]' 'arguments = *self/maps' 'everywhere = 1'
 is_on 'by argument' yes cat $maps
 is_on 'not by other arguments' no cat $maps /dev/null
