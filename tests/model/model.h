@@ -183,6 +183,10 @@ _Noreturn void model_outside(const char *what);	/* beyond what is modelled: no v
 _Noreturn void run_over(enum outcome outcome);
 enum outcome run_once(enum how how);
 
+/* statics.c: statics_check() ends the exploration if a run has left anything in the explored files' variables. */
+void statics_keep(void);
+void statics_check(void);
+
 /* report.c */
 extern bool tracing;
 void trace_switch(int from, int to, const char *why, bool late);	/* late: the other's deadline has come */

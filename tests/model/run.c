@@ -125,6 +125,7 @@ static void boot(void)
 	explorer_tcb = fz_tcb_get();
 	fz_switch_fsgsbase(&explorer_sp, M.kt[0].sp, M.kt[0].tcb);
 	save_stacks();
+	statics_keep();
 	start = M;
 	ready = true;
 }
@@ -147,5 +148,6 @@ enum outcome run_once(enum how how)
 		memcpy(stacks[i].low, stacks[i].copy,
 		       (size_t)(stacks[i].stack + stacks[i].size - stacks[i].low));
 	M = start;
+	statics_check();
 	return outcome;
 }

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/scripts/dev/model_reach.sh - what reaches around the schedule explorer's model is refused by name; each way
-# in which a compiler writes to memory has a hook; and seeds end with the sources that they were found in.
+# in which a compiler writes to memory has a hook; what a run leaves behind is found; and seeds end with the sources
+# that they were found in.
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../../lib/judge.inc"
@@ -281,6 +282,17 @@ for command in "$compile" "$clang"; do
 	must "$CC" -no-pie "$work/writes.o" "$work/writes-hooks.o" -o "$work/writes"
 	prints "$name" "$(sed -n 's/.*X(\([a-z0-9_]*\),.*/\1/p' "$work/writes.h")" "$work/writes"
 done
+
+# What no hook sees is found, too, when it stays after a run: here gdb stores it.
+if command -v gdb >/dev/null; then
+	seed=mutex2/pct/1@$(cut -d ' ' -f 1 "$build/tests/model/sources")
+	gdb -batch -nx -ex 'set breakpoint pending on' -ex 'break memory_undo' -ex "run --replay $seed" \
+		-ex "set var 'tests/model/scenarios/cond.c'::ready = 5" -ex delete -ex continue \
+		"$build/tests/model/explore" >"$work/out" 2>&1
+	has "a store without a hook" "$work/out" 'is not what it was before the run: a store has no hook'
+else
+	skip "a store without a hook" "gdb is not installed"
+fi
 
 # A source that goes away: the explorer is linked again, with the seeds of the sources that are left.
 mkdir -p "$work/tree/tests/fuzz" "$work/bin"
