@@ -257,7 +257,9 @@ changes() {
 }
 
 report() {
-	local core seed=$1$chaos log trace=''
+	local core seed=$1$chaos log trace='' at=${commit:+@$commit}
+	# A seed with a commit is refused while there are changes to it.
+	[ -z "$(changes)" ] || at=''
 	log=$failures/soak.$seed.log
 	rm -rf "$failures/soak.$seed.rr"
 	if [ -d "$work/fibers.rr" ] && mv "$work/fibers.rr" "$failures/soak.$seed.rr"; then
@@ -266,7 +268,7 @@ report() {
 	{
 		echo "seed $seed: $(choice): $2"
 		echo "commit: ${commit:-unknown, no git}$(changes); programs to choose among: ${#names[@]}"
-		echo "again: tests/soak.sh --filter ${filter@Q} --seed $seed${commit:+@$commit} --times 100"
+		echo "again: tests/soak.sh --filter ${filter@Q} --seed $seed$at --times 100"
 		echo "command: $(command_line)"
 		[ -z "$trace" ] || echo "rr's trace: $trace"
 		[ ! -s "$work/fibers.rr.log" ] || { echo "---- rr's log"; tail -n 40 "$work/fibers.rr.log"; }

@@ -43,13 +43,14 @@ def instructions(library):
 
 def number_before(before, names):
     for code in reversed(before):
+        code = re.sub(r'\s+#.*', '', code)
         number = re.match(r'mov[a-z]* +\$0x([0-9a-f]+),%[er]ax$', code)
         if number:
             return names.get(int(number[1], 16), number[1])
         if re.match(r'xor +%eax,%eax$', code):
             return names[0]
         # Something else sets it, or another way leads here.
-        if re.search(r',%([er]?ax|al)$', code) or code.startswith(('call', 'syscall', 'jmp', 'ret')):
+        if re.search(r'[ ,]%([er]?ax|al)$', code) or code.startswith(('call', 'syscall', 'jmp', 'ret')):
             return None
     return None
 

@@ -23,7 +23,7 @@ MODEL_HOOKED := $(patsubst %.c,$(MODEL)/%.o,$(MODEL_RUNTIME) $(MODEL_SCENARIOS) 
 MODEL_PLAIN := $(patsubst %.c,$(MODEL)/%.o,$(MODEL_OWN) arch/x86_64/frame.c arch/x86_64/shadow.c)
 
 # A seed holds for these sources, with these flags, and this compiler.
-MODEL_HASHED := $(sort Makefile tests/model/build.mk $(wildcard arch/*.h arch/x86_64/* runtime/*/*.[chd]* \
+MODEL_HASHED := $(sort Makefile tests/model/build.mk $(wildcard arch/*.h arch/x86_64/*.[chS] runtime/*/*.[ch] runtime/*/*.def \
 	tests/model/*.[ch] tests/model/*/*.[ch] tests/model/arch/*))
 MODEL_SOURCES = $(shell { $(CC) --version | head -1; cat $(MODEL_HASHED); } | sha256sum | cut -c1-10)
 
@@ -67,12 +67,12 @@ model-command:
 # HOURS of it with seeds that were not tried before: each round has others.
 HOURS ?= 1
 explore: model
-	@tests/model/explore.sh $(HOURS)
+	@FZ_BUILD=$(B) tests/model/explore.sh $(HOURS)
 
 # Every run with BOUND deviations, of all SCENARIOS or of those that are named.
 BOUND ?= 2
 explore-all: model
-	@tests/model/explore_all.sh '$(BOUND)' $(SCENARIOS)
+	@FZ_BUILD=$(B) tests/model/explore_all.sh '$(BOUND)' $(SCENARIOS)
 
 # Is each planted fault found?  Builds the explorer for each.
 check-planted: model

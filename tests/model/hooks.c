@@ -149,12 +149,6 @@ uint32_t memory_freeze_shared(void)
 	return n;
 }
 
-void memory_forget_sharing(void)
-{
-	memset(places, 0, sizeof(places));
-	used = 0;
-	run = 1;
-}
 
 /* ---- what the compiler calls ------------------------------------------------ */
 

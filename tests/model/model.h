@@ -115,7 +115,6 @@ void model_put(void *to, const void *from, size_t size);
 void memory_begin_run(void);
 void memory_undo(void);
 uint32_t memory_freeze_shared(void);		/* returns how many places are shared */
-void memory_forget_sharing(void);
 
 /* tso.c: each kthread has a store buffer, which drains in order, whenever the scheduler likes. */
 extern bool tso;

@@ -44,11 +44,14 @@ cp -a tests/model "$copy/tests"
 cp -a "$build" "$copy/build/tests"
 cd "$copy"
 
-# The first that finds it, of: every run with one deviation, PCT, random, every run with two.
+# explore RUNS SCENARIO [OPTION...]: the first that finds it, of: every run with one deviation, PCT, RUNS at random, the same
+# with plain accesses, every run with two.
 explore()
 {
-	for how in "--exhaustive --bound 1" "--pct 20000" "--random 20000" "--plain --pct 20000" \
-		"--plain --random 20000" "--exhaustive --bound 2 --seconds 60"; do
+	random=$1
+	shift
+	for how in "--exhaustive --bound 1" "--pct 20000" "--random $random" "--plain --pct 20000" \
+		"--plain --random $random" "--exhaustive --bound 2 --seconds 60"; do
 		# shellcheck disable=SC2086 # words
 		$build/explore $how "$@" >out 2>&1 || return 0
 	done
@@ -62,10 +65,16 @@ for patch in tests/model/planted/*.patch; do
 	*) continue ;;
 	esac
 	finder=$(sed -n 's/^Found-by: //p' "$patch")
+	random=20000
+	case $finder in
+	*' --random '*)
+		random=${finder##*--random }
+		finder=${finder%% --random*} ;;
+	esac
 	patch -s -N -p1 -F 0 <"$patch"
 	make -s WARN= "$build/explore"
 	# shellcheck disable=SC2086 # words
-	if explore $finder && grep -q '^FAILED' out; then
+	if explore "$random" $finder && grep -q '^FAILED' out; then
 		found=$((found + 1))
 		what=$(sed -n 's/^What: //p' "$patch" | sed 's/|/\&#124;/g')
 		awk -v name="$name" -v what="$what" -v finder="$finder" '
@@ -96,8 +105,8 @@ echo "$found found, $missed not"
 
 	\`tests/model/planted.sh --write\` makes this page: each fault of \`planted/\`, the scenario that finds it, after how many runs
 	and how much CPU time of the way that found it, and the seed of the run. A seed holds for the sources with the fault.
-	Tried in this order, until one finds it: all runs with one deviation, 20,000 by PCT, 20,000 at random, the
-	same two with plain accesses as points, all runs with two deviations for 60 s. All $found are found.
+	Tried in this order, until one finds it: all runs with one deviation, 20,000 by PCT, 20,000 at random (or as many as the
+	patch says), the same two with plain accesses as points, all runs with two deviations for 60 s. All $found are found.
 
 	| fault | what | found by | runs | CPU s | seed |
 	| --- | --- | --- | --- | --- | --- |

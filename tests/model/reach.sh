@@ -24,7 +24,7 @@ own='_GLOBAL_OFFSET_TABLE_ __ehdr_start __rseq_offset __rseq_size etext __saniti
 # In sources: file, the beginning of the words, why they may be there.
 in_sources='/usr/*|__asm__ ("" "|the name of a symbol, no code
 /usr/include/signal.h|__asm__ ("__xpg_sigpause")|the name of a symbol, no code
-/usr/include/x86_64-linux-gnu/asm/swab.h|__asm__("bswap|registers only
+/usr/include/*asm/swab.h|__asm__("bswap|registers only
 runtime/*|__asm__ __volatile__ (".altmacro" "\n" ".macro _SDT_SIGN x"|a probe of sys/sdt.h: a nop, and a note
 runtime/*|__asm__ __volatile__ (".ifndef _.stapsdt.base"|the same
 runtime/backend/liburing.h|__asm__("fz_" "|the name of a symbol, no code

@@ -50,17 +50,17 @@ static bool sleepers(uint64_t *state, const struct operation *op)
 {
 	const uint8_t thread = (uint8_t)(1 << op->thread);
 	struct count n;
-	bool allowed = true;
+	bool allowed = op->result == 0 || op->kind == GO_ON;
 
 	memcpy(&n, state, sizeof(n));
 	switch (op->kind) {
 	case LOCK_AGAIN:
-		allowed = n.awake & thread && !n.locked;
+		allowed &= n.awake & thread && !n.locked;
 		n.awake &= (uint8_t)~thread;
 		n.locked = true;
 		break;
 	case LOCK:
-		allowed = !n.locked;
+		allowed &= !n.locked;
 		n.locked = true;
 		break;
 	case SLEEP:
@@ -111,11 +111,11 @@ static long wait(int i, fz_nsec deadline)
 	return op_end(go_on, ret);
 }
 
-static void wake(int i, int n)
+static void wake(int i, uint32_t n)
 {
-	int op = op_begin(i, SIGNAL, 0, n);
+	int op = op_begin(i, SIGNAL, 0, n > INT_MAX ? INT_MAX : (int)n);
 
-	fz_cond_wake(&c, (uint32_t)n);
+	fz_cond_wake(&c, n);
 	op_end(op, 0);
 }
 
@@ -182,7 +182,7 @@ static void broadcast(int i)
 	lock(i);
 	ready = 1;
 	unlock(i);
-	wake(i, INT_MAX);
+	wake(i, UINT32_MAX);
 }
 
 static void both_taken(void)
@@ -234,7 +234,7 @@ static void destroy(int i)
 	}
 	lock(i);
 	items = 1;
-	wake(i, INT_MAX);
+	wake(i, UINT32_MAX);
 	unlock(i);
 	fz_cond_destroy(&c);
 	c.waiters = 7777 * 2;

@@ -48,7 +48,7 @@ SCENARIO(mutex3) = { .name = "mutex3", .what = "3 fibers lock a mutex twice, on 
 	.processors = 2, .fibers = 3, .thread = lock_twice, .finish = entered_all, .apply = owner };
 
 SCENARIO(mutex_apart) = { .name = "mutex_apart", .what = "3 fibers lock a mutex twice, on 3 processors",
-	.processors = 3, .fibers = 3, .thread = lock_twice, .finish = entered_all };
+	.processors = 3, .fibers = 3, .thread = lock_twice, .finish = entered_all, .apply = owner };
 
 SCENARIO(mutex_native) = { .name = "mutex_native",
 	.what = "a fiber and a native thread lock a mutex twice", .processors = 1, .fibers = 1,

@@ -6,6 +6,7 @@
 # buffers and with plain accesses as points, too (15 times as many with FZ_ALL); what it refuses, it refuses
 # by name; and each fault of tests/model/planted/ can be planted in the code as it is.
 . "$(dirname "$0")/../../lib/judge.inc"
+need setpriv prlimit ps
 
 explore=$build/tests/model/explore
 replay=$root/tests/model/replay
@@ -161,10 +162,13 @@ stops "a closed output" 4 "explore: its output cannot be written: Bad file" \
 piped() { "$@" | :; return "${PIPESTATUS[0]}"; }
 stops "a pipe that nobody reads" 4 "explore: its output cannot be written: Broken pipe" \
 	piped "$explore" --exhaustive mutex_native mutex2 3>/dev/null
+# Root has no such limit; another user may not be let into the build's folder.
 unprivileged=()
 [ "$(id -u)" -ne 0 ] || unprivileged=(setpriv --reuid 65534 --clear-groups)
+chmod 711 "$work"
+cp "$explore" "$work/explore"
 stops "no process is to be had" 3 "explore: fork: Resource temporarily unavailable" \
-	"${unprivileged[@]}" prlimit --nproc=1 "$explore" --pct 5 mutex2 mutex3 3>/dev/null
+	"${unprivileged[@]}" prlimit --nproc=1 "$work/explore" --pct 5 mutex2 mutex3 3>/dev/null
 
 # Hours and names that are none.
 for hours in abc -1 0 0.0 1.2.3 ''; do

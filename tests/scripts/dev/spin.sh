@@ -3,7 +3,8 @@
 #
 # tests/scripts/dev/spin.sh [--all] - the Promela models in tests/model/spin/: Spin verifies each property in all
 # states, whose number and depth it says, and finds each planted fault; each step of a model on memory that threads
-# share has a label, and each label names a line of C that exists, and is the only one with this text.  --all: runs of millions of states, too (the file `runs`).
+# share has a label, and each label names a line of C that exists, and is the only one with this text.
+# --all: runs of millions of states, too (the file `runs`).
 # "a && b || c" means what it says here, and words are split on purpose:
 # shellcheck disable=SC2013,SC2015,SC2086
 . "$(dirname "$0")/../../lib/judge.inc"
