@@ -83,27 +83,30 @@ overriding_file()
 	done | tail -n 1
 }
 
-# covering KEY: prints the first of the paths of a setting that the library is below, without its options.
+# covering KEY: prints the longest path of a setting that is the library or a folder above it, without its options.
 covering()
 {
-	for value in $(facts "$1"); do
+	facts "$1" | while IFS= read -r value; do
+		value=${value#-}
+		value=${value#+}
 		case $1 in
 		Bind*) value=${value#*:} ;;
 		esac
-		value=${value#[-+]}
 		value=${value%%:*}
 		case $library in
-		"${value%/}"/*)
-			printf '%s' "$value"
-			return ;;
+		"$value" | "${value%/}"/*) printf '%s %s\n' "${#value}" "$value" ;;
 		esac
-	done
+	done | sort -n | tail -n 1 | cut -d ' ' -f 2-
 }
 
 hidden_by()
 {
 	for key in RootDirectory RootImage; do
-		[ -z "$(facts $key)" ] || [ "$(facts $key)" = / ] || printf '%s=%s' $key "$(facts $key)"
+		value=$(facts $key)
+		if [ -n "$value" ] && [ "$value" != / ]; then
+			printf '%s=%s' $key "$value"
+			return
+		fi
 	done
 	case $library in
 	/home/* | /root/* | /run/user/*)
@@ -113,46 +116,49 @@ hidden_by()
 	/tmp/* | /var/tmp/*)
 		! is_yes "$(facts PrivateTmp)" || printf 'PrivateTmp=%s' "$(facts PrivateTmp)" ;;
 	esac
-	# What takes a folder away, and what gives a part of it back.
+	# What takes a path away, and what gives it or a part of it back.
 	for keys in InaccessiblePaths: TemporaryFileSystem:BindPaths:BindReadOnlyPaths NoExecPaths:ExecPaths; do
-		value=$(covering "${keys%%:*}")
-		given=
+		taken=$(covering "${keys%%:*}")
 		for key in $(printf '%s' "${keys#*:}" | tr ':' ' '); do
-			given=$given$(covering "$key")
+			given=$(covering "$key")
+			[ ${#given} -lt ${#taken} ] || taken=
 		done
-		[ -z "$value" ] || [ -n "$given" ] || printf '%s=%s' "${keys%%:*}" "$value"
+		if [ -n "$taken" ]; then
+			printf '%s=%s' "${keys%%:*}" "$taken"
+			return
+		fi
 	done
 }
 
-# path_of PROGRAM: prints its path.  The program behind env(1) may be a name without a path, which is searched for in the
-# folders that systemd searches.
+# path_of PROGRAM: prints its path, or nothing.  The program behind env(1) may be a name without a path, which is searched
+# for in the folders that systemd searches.
 path_of()
 {
 	case $1 in
-	*/*) ;;
-	*)
+	*/*) printf '%s' "$root$1" ;;
+	?*)
 		for folder in /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin; do
-			if [ -e "$root$folder/$1" ]; then
+			if [ -f "$root$folder/$1" ]; then
 				printf '%s' "$root$folder/$1"
 				return
 			fi
-		done ;;
+		done
+		printf '%s' "$root/$1" ;;
 	esac
-	printf '%s' "$root$1"
 }
 
 # The drop-in counts for every command of the unit, and the loader of another libc ends a program that the library is
 # preloaded into.
-others_must_start()
+others_must_run()
 {
-	bad=$(facts also | while IFS="$tab" read -r key program; do
+	bad=$(facts also | awk -F '\t' '!seen[$2]++' | while IFS="$tab" read -r key program; do
 		path=$(path_of "$program")
-		[ -e "$path" ] || continue
+		[ -f "$path" ] || continue
 		report=$("$self" --no-profiles --library "$root$library" check "$path" 2>/dev/null)
 		[ $? -ne $EX_OTHER_LIBC ] ||
 			printf '%s=%s: %s\n' "$key" "$program" "$(printf '%s\n' "$report" | sed -n 's/^verdict *cannot: [^:]*: //p')"
 	done | head -n 1)
-	[ -z "$bad" ] || die $EX_NO_EFFECT "$service: it would not start, because of its $bad"
+	[ -z "$bad" ] || die $EX_NO_EFFECT "$service: with the library one of its commands would end at once: $bad"
 }
 
 must_have_effect()
@@ -171,7 +177,7 @@ must_have_effect()
 	[ -z "$hidden" ] || die $EX_NO_EFFECT "$service: $library is not there for it, because of $hidden"
 	drops=$(facts env_drops)
 	[ -z "$drops" ] || die $EX_NO_EFFECT "$service: its env takes LD_PRELOAD away by $drops; delete that first"
-	others_must_start
+	others_must_run
 	program=$(path_of "$(facts exec)")
 	if [ ! -e "$program" ]; then
 		verdict="is not there: $program; so nobody has looked whether it can run under fiberize"

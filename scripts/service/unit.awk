@@ -13,6 +13,7 @@
 #				program that env executes, which may be a name without a path
 #	env_drops		the argument of that env(1) that removes LD_PRELOAD, if there is one
 #	also			the key and program of each other command
+#	...Paths, ...FileSystem	each path of all lines, with its prefixes and options
 #	other keys		their last value
 
 # Stores the words of a value in words[1..n], without quotes, as systemd splits it; returns n.
@@ -79,15 +80,15 @@ function filter(value,	words, count, i, denies)
 	}
 }
 
-# Returns the program of a command, without its prefixes, or the program that env(1) executes.  Sets drops.
-function program_of(value,	words, count, i, word)
+# Returns the program of the command that begins with words[first], without its prefixes, or the program that env(1)
+# executes.  Sets drops.
+function program_of(words, first, count,	i, word)
 {
-	sub(/^[-@:+!|]*/, "", value)
-	count = split_words(value, words)
+	sub(/^[-@:+!|]*/, "", words[first])
 	drops = ""
-	if (words[1] !~ /\/env$/)
-		return words[1]
-	for (i = 2; i <= count; i++) {
+	if (words[first] !~ /\/env$/)
+		return words[first]
+	for (i = first + 1; i <= count; i++) {
 		word = words[i]
 		if (word ~ /^(-|-i|--ignore-environment)$/ || word ~ /^(-u|--unset=)LD_PRELOAD$/ ||
 		    (word ~ /^(-u|--unset)$/ && words[i + 1] == "LD_PRELOAD") || word ~ /^LD_PRELOAD=/)
@@ -98,19 +99,43 @@ function program_of(value,	words, count, i, word)
 		else if (word !~ /^-/ && word !~ /=/)
 			break
 	}
-	return words[i]
+	return i <= count ? words[i] : ""
 }
 
-function execute(key, value)
+# Several commands are separated by a word ";".
+function execute(key, value,	words, count, i, first, program)
 {
-	if (key == "ExecStart" && value == "") {
-		command = env_drops = ""
-	} else if (key == "ExecStart" && command == "") {
-		command = program_of(value)
-		env_drops = drops
-	} else if (value != "") {
-		also[++also_count] = key "\t" program_of(value)
+	if (value == "") {
+		if (key == "ExecStart")
+			command = env_drops = ""
+		also_count[key] = 0
+		return
 	}
+	count = split_words(value, words)
+	for (i = first = 1; i <= count + 1; i++) {
+		if (i <= count && words[i] != ";")
+			continue
+		program = i > first ? program_of(words, first, i - 1) : ""
+		first = i + 1
+		if (program == "")
+			continue
+		if (key == "ExecStart" && command == "") {
+			command = program
+			env_drops = drops
+		} else {
+			also[key, ++also_count[key]] = program
+		}
+	}
+}
+
+# A setting whose lines add up, one path a word.
+function add_paths(key, value,	words, count, i)
+{
+	if (value == "")
+		path_count[key] = 0
+	count = split_words(value, words)
+	for (i = 1; i <= count; i++)
+		paths[key, ++path_count[key]] = words[i]
 }
 
 function assign(key, value)
@@ -127,6 +152,8 @@ function assign(key, value)
 		filter(value)
 	else if (key ~ /^Exec(Condition|Start|StartPre|StartPost|Reload|Stop|StopPost)$/)
 		execute(key, value)
+	else if (key ~ /(Paths|FileSystem)$/)
+		add_paths(key, value)
 	else
 		other[key] = value
 }
@@ -182,8 +209,12 @@ END {
 		print "filter_word\t" filter_words[i]
 	if (command != "")
 		print "exec\t" command
-	for (i = 1; i <= also_count; i++)
-		print "also\t" also[i]
+	for (key in also_count)
+		for (i = 1; i <= also_count[key]; i++)
+			print "also\t" key "\t" also[key, i]
+	for (key in path_count)
+		for (i = 1; i <= path_count[key]; i++)
+			print key "\t" paths[key, i]
 	if (env_drops != "")
 		print "env_drops\t" env_drops
 	for (key in other)

@@ -47,7 +47,8 @@ find_unit()
 		*) template=$service ;;
 		esac
 		find_file "$service" || find_file "$template" ||
-			die $EX_NO_SERVICE "$asked: there is no such service$(is_below); systemctl list-unit-files --type=service${root:+ --root=$root} lists them"
+			die $EX_NO_SERVICE "$asked: there is no such service$(is_below);" \
+				"systemctl list-unit-files --type=service${root:+ --root=$root} lists them"
 		[ -L "$found" ] || break
 		target=$(readlink "$found")
 		[ "$target" != /dev/null ] ||

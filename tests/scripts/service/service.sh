@@ -183,8 +183,15 @@ if command -v musl-gcc >/dev/null; then
 	must musl-gcc -o "$tree/bin/musl" "$work/musl.c"
 	for key in ExecCondition ExecStartPre ExecStartPost ExecReload ExecStop ExecStopPost; do
 		unit "other_libc" "$key=-/usr/bin/env A=b musl"
-		refuses other_libc 102 "*would not start, because of its $key=musl: *musl*"
+		refuses other_libc 102 "*one of its commands would end at once: $key=musl: *musl*"
 	done
+	unit other_libc Type=oneshot 'ExecStart=/bin/server ; -/bin/musl x'
+	refuses other_libc 102 "*would end at once: ExecStart=/bin/musl: *"
+	unit other_libc ExecStartPre=/bin/musl ExecStartPost=/bin/musl
+	drop_in other_libc 10-x.conf ExecStartPre= ExecStartPost= ExecStop=
+	service enable other_libc
+	same 'commands that a drop-in takes back' 0 "$code"
+	service disable other_libc
 else
 	skip 'commands of another libc' 'musl-gcc is not installed'
 fi
@@ -194,7 +201,12 @@ unit hidden 'TemporaryFileSystem=/:ro'
 refuses hidden 102 '*is not there for it, because of TemporaryFileSystem=/'
 unit hidden NoExecPaths=/
 refuses hidden 102 '*is not there for it, because of NoExecPaths=/'
-unit hidden NoExecPaths=/ "ExecPaths=/bin ${library%/*}" "TemporaryFileSystem=${library%/*}" "BindReadOnlyPaths=/x ${library%/*}"
+unit hidden "NoExecPaths=${library%/*}" ExecPaths=/
+refuses hidden 102 "*is not there for it, because of NoExecPaths=${library%/*}"
+unit hidden "InaccessiblePaths=\"-+$library\"" InaccessiblePaths=/srv
+refuses hidden 102 "*is not there for it, because of InaccessiblePaths=$library"
+unit hidden NoExecPaths=/ "ExecPaths=/bin ${library%/*}" "TemporaryFileSystem=${library%/*}" \
+	"BindReadOnlyPaths=$library" BindReadOnlyPaths=/x InaccessiblePaths=/ InaccessiblePaths=
 service enable hidden
 same 'what is given back' 0 "$code"
 service disable hidden
