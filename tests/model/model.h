@@ -83,7 +83,7 @@ struct machine {
 	void *reaper_sp;
 	uint32_t *reap_flag;		/* what the kthread that ends by fz_adopt() announces */
 	struct poll poll[POLLS];
-	bool rings_forbidden, ring_lock_held, ring_lock_awaited;
+	bool rings_forbidden, ring_lock_held, ring_lock_awaited, multishot_ends;
 	uint32_t fires;			/* times that only the clock went on */
 	uint64_t fiber_switches, seen_switches;
 	uint32_t operations;		/* of the history (linear.c) */

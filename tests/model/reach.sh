@@ -36,7 +36,7 @@ arch/x86_64/cpu.h|__asm__ volatile("addq %1, %0"|tests/model/arch/cpu.h has its 
 arch/x86_64/cpu.h|__asm__ volatile("lsl %2, %0|tests/model/arch/cpu.h has its own fz_cpu_number()'
 
 # These store what a call returns into an array of their own, which nobody else knows.
-own_array='fill_pool'
+own_array='fill_pool_with'
 
 failed=0
 work=$(mktemp -d)

@@ -100,6 +100,8 @@ static void set_flag(int ring, uint32_t flag, bool on)
 
 static void poll_reports(struct poll *p)
 {
+	const bool goes_on = p->multishot && !M.multishot_ends;
+
 	p->reported = false;
 	if (p->cancelled) {
 		post(p->ring, p->user_data, -ECANCELED, 0);
@@ -109,8 +111,10 @@ static void poll_reports(struct poll *p)
 	/* Somebody has read the eventfd meanwhile: the poll stays. */
 	if (!file_is_ready(&M.file[p->file]))
 		return;
-	post(p->ring, p->user_data, POLLIN, p->multishot ? IORING_CQE_F_MORE : 0);
-	if (!p->multishot)
+	if (p->multishot)
+		M.multishot_ends = false;
+	post(p->ring, p->user_data, POLLIN, goes_on ? IORING_CQE_F_MORE : 0);
+	if (!goes_on)
 		p->user_data = 0;
 }
 
@@ -376,4 +380,9 @@ void model_hold_ring_lock(void)
 bool model_ring_lock_is_awaited(void)
 {
 	return M.ring_lock_awaited;
+}
+
+void model_end_multishot(void)
+{
+	M.multishot_ends = true;
 }

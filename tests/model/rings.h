@@ -38,6 +38,9 @@ bool ring_has_completions(int i);
 /* From now on a filter refuses io_uring_enter to all kthreads. */
 void model_forbid_rings(void);
 
+/* The next report of a poll that goes on is its last, as when the completion queue is full. */
+void model_end_multishot(void);
+
 /* The next one that enters a ring waits for its lock, and others go first.  Has it come so far? */
 void model_hold_ring_lock(void);
 bool model_ring_lock_is_awaited(void);

@@ -9,6 +9,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include "runtime/sched/park.h"
+#include "runtime/sched/sched.h"
 #include "runtime/sync/cond.h"
 
 static struct fz_mutex m;
@@ -248,3 +250,34 @@ static void untouched(void)
 
 SCENARIO(cond_destroy) = { .name = "cond_destroy", .what = "it is destroyed while its waiter wakes",
 	.processors = 2, .fibers = 2, .thread = destroy, .finish = untouched, .apply = sleepers };
+
+/* A handler interrupts the wait, which goes on after it: a signal that comes meanwhile is not lost. */
+static struct fz_fiber *_Atomic sleeper;
+
+static void take_or_interrupt(int i)
+{
+	struct fz_fiber *self = fz_self();
+
+	if (i == 0) {
+		sleeper = self;
+		take_one(i);
+	} else if (i == 1) {
+		put_one(i);
+	} else {
+		while (!sleeper)
+			fz_sched_give_way(self);
+		fz_enter_runtime(self);
+		fz_wake_any(sleeper, FZ_WHY_SIGNAL);
+		fz_leave_runtime(self);
+	}
+}
+
+static void one_taken(void)
+{
+	MODEL_CHECK(taken == 1 && !items, "%d taken, %d left", taken, items);
+	MODEL_CHECK(fz_cond_is_idle(&c), "a waiter is counted that has left");
+}
+
+SCENARIO(cond_interrupted) = { .name = "cond_interrupted",
+	.what = "a handler interrupts the waiter while another signals", .processors = 2, .fibers = 3,
+	.thread = take_or_interrupt, .finish = one_taken, .apply = sleepers };

@@ -7,7 +7,10 @@
 
 #include <asm/errno.h>
 
+#include "runtime/base/sys.h"
+#include "runtime/sched/announce.h"
 #include "runtime/sched/sched.h"
+#include "runtime/signal/signal_internal.h"
 #include "runtime/sync/lot.h"
 
 static _Atomic uint32_t word, other;
@@ -79,6 +82,24 @@ SCENARIO(lot_native_late) = { .name = "lot_native_late",
 	.what = "a native thread waits and ends, another one in its memory waits", .processors = 1,
 	.natives = 2, .thread = one_after_the_other, .finish = one_wait };
 
+/* The second wait has a deadline, too, which is not that of the first. */
+static void one_deadline_after_the_other(int i)
+{
+	fz_nsec deadline;
+
+	if (i) {
+		woken += (int)fz_lot_wake(&word, 1);
+		return;
+	}
+	wait_once(model_now() + FZ_MSEC);
+	deadline = model_now() + 3 * FZ_MSEC;
+	MODEL_CHECK(fz_lot_wait(&other, 0, deadline, 0) == -ETIMEDOUT, "the second wait ends otherwise");
+	MODEL_CHECK(model_now() >= deadline, "the second wait times out early");
+}
+
+SCENARIO(lot_timed_late) = { .name = "lot_timed_late", .what = "a wait with a deadline is woken, and another with one follows",
+	.processors = 2, .fibers = 2, .thread = one_deadline_after_the_other, .finish = one_wait };
+
 static void requeued(int i)
 {
 	struct fz_lot_requeue order = { .wake = 1, .move = 1 };
@@ -116,3 +137,55 @@ static void by_natives(int i)
 
 SCENARIO(lot_native) = { .name = "lot_native", .what = "2 native threads wait with deadlines, a fiber wakes",
 	.processors = 1, .fibers = 0, .natives = 3, .thread = by_natives, .finish = as_many };
+
+/* A fiber that must stay on its kernel thread, in libc's fork for example, blocks that, and all signals. */
+static void blocking_its_kernel_thread(int i)
+{
+	uint64_t mask;
+
+	if (i) {
+		while (!woken)
+			woken += (int)fz_lot_wake(&word, 1);
+		return;
+	}
+	fz_sys_sigmask(HOW_BLOCK, &(uint64_t){ ~(uint64_t)0 }, &mask);
+	fz_self()->call.blocks = true;
+	wait_once(FZ_FOREVER);
+	fz_self()->call.blocks = false;
+	fz_sys_sigmask(HOW_SETMASK, &mask, NULL);
+}
+
+SCENARIO(lot_blocks) = { .name = "lot_blocks", .what = "a fiber that blocks its kernel thread waits",
+	.processors = 1, .fibers = 1, .natives = 1, .thread = blocking_its_kernel_thread, .finish = one_wait };
+
+/* In a call that it has announced it has no processor to put the other one on, and may stay there until that has run. */
+static void wake_in_call(int i)
+{
+	if (i) {
+		while (!word)
+			fz_lot_wait(&word, 0, FZ_FOREVER, 0);
+		other = 1;
+		fz_sys_futex_wake(&other, 1);
+		return;
+	}
+	fz_announce(fz_self());
+	word = 1;
+	fz_lot_wake_staying(&word, 1);
+	while (!other)
+		fz_sys_futex_wait(&other, 0, NULL);
+	fz_announce_end(fz_self());
+}
+
+SCENARIO(lot_staying) = { .name = "lot_staying", .what = "a fiber wakes another without entering the runtime",
+	.processors = 2, .fibers = 2, .thread = wake_in_call };
+
+/* In both directions at once. */
+static void requeued_crosswise(int i)
+{
+	struct fz_lot_requeue order = { .wake = 1, .move = 1 };
+
+	fz_lot_requeue(i ? &word : &other, i ? &other : &word, NULL, &order);
+}
+
+SCENARIO(lot_crosswise) = { .name = "lot_crosswise", .what = "2 move waiters, in opposite directions",
+	.processors = 2, .fibers = 2, .thread = requeued_crosswise };

@@ -196,3 +196,33 @@ SCENARIO(ring_asleep) = { .name = "ring_asleep", .what = "the same, but its succ
 
 SCENARIO(ring_entered) = { .name = "ring_entered", .what = "as ring_loser, but the carrier waits for the ring's lock in the kernel",
 	.processors = 1, .fibers = 1, .natives = 1, .thread = loser_is_in_kernel, .finish = all_rounds, .rings = true };
+
+/* ---- another thread asks the owner to cancel ------------------------------- */
+
+/* Each request is complete, but the owner has it in its list: it exists until the owner has taken it off. */
+static void ask_owner(int i)
+{
+	struct fz_processor *p = &fz_sched.processors[0];
+	const struct __kernel_timespec ts = fz_timespec(FZ_MSEC / 16);
+	struct fz_request *r = &request[i];
+
+	atomic_store_explicit(&r->number, FZ_REQUEST_DONE, memory_order_relaxed);
+	fz_ring_ask_cancel(&p->backend.ring, r);
+	do {
+		fz_sched_hasten(p);
+		fz_syscall2(__NR_nanosleep, (long)&ts, 0);
+	} while (fz_ring_is_asked(r));
+	/* Other things are there now. */
+	*r = (struct fz_request){ .any = true, .number = FZ_REQUEST_DONE + 1 };
+	rounds++;
+}
+
+static void left_alone(void)
+{
+	all_rounds();
+	for (int i = 0; i < WAITERS; i++)
+		MODEL_CHECK(request[i].any, "what is no request any more is cancelled");
+}
+
+SCENARIO(ring_asked) = { .name = "ring_asked", .what = "2 ask the owner of a ring to cancel what is complete by then",
+	.processors = 1, .natives = 2, .thread = ask_owner, .finish = left_alone, .rings = true };

@@ -2,6 +2,7 @@
 /*
  * tests/model/scenarios/sched.c - processors change hands: yields, sleeps, announced calls.
  */
+#include "tests/model/rings.h"
 #include "tests/model/scenario.h"
 
 #include "arch/arch.h"
@@ -248,3 +249,14 @@ SCENARIO(ping_ring) = { .name = "ping_ring", .what = "a fiber and a native threa
 
 SCENARIO(kick_taken) = { .name = "kick_taken", .what = "a fiber spins on a processor that it takes while another thread kicks it",
 	.processors = 2, .fibers = 2, .natives = 1, .thread = take_or_wake, .finish = two_rounds };
+
+static void ping_or_end(int i)
+{
+	if (i)
+		model_end_multishot();
+	ping_pong(i);
+}
+
+SCENARIO(ping_ring_ends) = { .name = "ping_ring_ends", .what = "the same, and the kernel ends a poll that goes on",
+	.processors = 2, .fibers = 1, .natives = 1, .thread = ping_or_end,
+	.finish = two_rounds, .rings = true };

@@ -6,8 +6,14 @@
 
 #include <asm/errno.h>
 
+#include "arch/arch.h"
+#include "runtime/base/sys.h"
+#include "runtime/base/time.h"
 #include "runtime/fiber/fiber.h"
+#include "runtime/fiber/pool.h"
 #include "runtime/sched/sched.h"
+
+enum { IN_POOL_MOST = 5 };
 
 static _Atomic int lives;
 static _Atomic int joined;
@@ -46,15 +52,20 @@ static struct fz_fiber *make(bool detached)
 }
 
 /* So that the pool has fibers: a first life needs more of the kernel than the model has. */
-static void fill_pool(void)
+static void fill_pool_with(int n)
 {
-	struct fz_fiber *f[3];
+	struct fz_fiber *f[IN_POOL_MOST];
 
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < n; i++)
 		f[i] = make(false);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < n; i++)
 		fz_fiber_join(f[i], FZ_FOREVER, NULL);
 	lives = 0;
+}
+
+static void fill_pool(void)
+{
+	fill_pool_with(3);
 }
 
 static void make_and_join(int i)
@@ -132,6 +143,8 @@ static void at_least_one(void)
 SCENARIO(detach) = { .name = "detach", .what = "a thread is joined and detached at once, and another made",
 	.processors = 2, .fibers = 2, .prepare = make_shared, .thread = join_or_detach,
 	.finish = at_least_one };
+
+/* ---- joins with a deadline ------------------------------------------------- */
 
 /*
  * One joins a thread with a deadline that it may end before or after, another joins or detaches it meanwhile;
@@ -219,3 +232,93 @@ SCENARIO(join_timed_native) = { .name = "join_timed_native",
 SCENARIO(detach_timed) = { .name = "detach_timed", .what = "a thread is joined with a deadline, and detached",
 	.processors = 2, .fibers = 2, .prepare = make_shared, .thread = join_and_detach,
 	.finish = three_lives };
+
+static void *live_for_a_while(void *arg)
+{
+	model_nap(FZ_MSEC);
+	return live(arg);
+}
+
+/* It ends, is detached, and its joiner gives up, in any order: one of the three frees it. */
+static void join_in_time_or_detach(int i)
+{
+	int err;
+
+	if (i == 0) {
+		shared = make_as(live_for_a_while, false);
+		err = fz_fiber_join(shared, model_now() + FZ_MSEC, NULL);
+		MODEL_CHECK(err == 0 || err == -ETIMEDOUT || err == -EINVAL || err == -ESRCH, "join: %d", err);
+		joined += err == 0;
+		return;
+	}
+	while (!shared)
+		fz_sched_give_way(fz_self());
+	detached_it = fz_fiber_detach(shared) == 0;
+}
+
+static void freed(void)
+{
+	/* Others go first: what is queued here, and a kernel thread that has been preempted in the middle of this. */
+	for (int n = 0; n < 10 && !(shared->thread.life & FZ_LIFE_FREE); n++) {
+		model_nap(FZ_MSEC);
+		fz_sched_give_way(fz_self());
+		fz_syscall0(__NR_sched_yield);
+	}
+	MODEL_CHECK(!(joined || detached_it) || shared->thread.life & FZ_LIFE_FREE, "nobody has freed it");
+}
+
+SCENARIO(detach_freed) = { .name = "detach_freed", .what = "a joiner gives up, and the thread is detached: it is freed",
+	.processors = 2, .fibers = 2, .prepare = make_shared, .thread = join_in_time_or_detach, .finish = freed };
+
+/* ---- all free ones are looked for while others come ------------------------ */
+
+static struct fz_fiber *take_from_pool(void)
+{
+	const struct fz_birth birth = { .stack_size = 64 * 1024, .guard_size = 4096 };
+	struct fz_fiber *self = fz_self(), *f;
+
+	fz_enter_runtime(self);
+	f = fz_pool_search(&birth);
+	fz_leave_runtime(self);
+	MODEL_CHECK(!f || f->thread.life & FZ_LIFE_FREE, "a thread in the pool is not free");
+	return f;
+}
+
+/* The scenario's own are among them, and come back. */
+static void fill_pool_for_all(void)
+{
+	fill_pool_with(IN_POOL_MOST);
+}
+
+static void join_or_search(int i)
+{
+	struct fz_fiber *self = fz_self(), *f;
+
+	if (i == 0) {
+		make_and_join(i);
+		return;
+	}
+	f = take_from_pool();
+	if (!f)
+		return;
+	fz_enter_runtime(self);
+	fz_pool_put(NULL, f);
+	fz_leave_runtime(self);
+}
+
+/* The monitor may have some in its hands, and another may have been made for that. */
+static void each_is_there_once(void)
+{
+	struct fz_fiber *f, *seen[IN_POOL_MOST + 1];
+	int n = 0;
+
+	while (n <= IN_POOL_MOST && (f = take_from_pool())) {
+		for (int i = 0; i < n; i++)
+			MODEL_CHECK(seen[i] != f, "a thread is in the pool twice");
+		seen[n++] = f;
+	}
+}
+
+SCENARIO(pool_search) = { .name = "pool_search", .what = "a fiber makes and joins, another takes all that is free",
+	.processors = 2, .fibers = 2, .prepare = fill_pool_for_all, .thread = join_or_search,
+	.finish = each_is_there_once };
