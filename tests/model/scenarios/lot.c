@@ -178,14 +178,3 @@ static void wake_in_call(int i)
 
 SCENARIO(lot_staying) = { .name = "lot_staying", .what = "a fiber wakes another without entering the runtime",
 	.processors = 2, .fibers = 2, .thread = wake_in_call };
-
-/* In both directions at once. */
-static void requeued_crosswise(int i)
-{
-	struct fz_lot_requeue order = { .wake = 1, .move = 1 };
-
-	fz_lot_requeue(i ? &word : &other, i ? &other : &word, NULL, &order);
-}
-
-SCENARIO(lot_crosswise) = { .name = "lot_crosswise", .what = "2 move waiters, in opposite directions",
-	.processors = 2, .fibers = 2, .thread = requeued_crosswise };

@@ -155,6 +155,24 @@ static void nap_or_close(int i)
 SCENARIO(closing_nap) = { .name = "closing_nap", .what = "2 fibers sleep, a third closes and opens a processor",
 	.processors = 2, .fibers = 3, .thread = nap_or_close, .finish = all_rounds };
 
+/* The last one uses its processor until the others have run: on the one that it has opened again. */
+static void open_and_spin(int i)
+{
+	if (i < 2) {
+		fz_sched_give_way(fz_self());
+		rounds++;
+		return;
+	}
+	close_but(1);
+	close_but(2);
+	while (rounds < 2)
+		fz_cpu_relax();
+	rounds++;
+}
+
+SCENARIO(closing_spin) = { .name = "closing_spin", .what = "2 fibers yield, a third closes and opens a processor, and spins",
+	.processors = 2, .fibers = 3, .thread = open_and_spin, .finish = all_rounds };
+
 /* To the other processor, which may be closed by then, and from one that may be closed. */
 static void move_or_close(int i)
 {

@@ -4,7 +4,9 @@
  */
 #include "tests/model/scenario.h"
 
+#include "runtime/base/host.h"
 #include "runtime/base/time.h"
+#include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal_internal.h"
@@ -106,3 +108,97 @@ static void sleep_and_take(int i)
 
 SCENARIO(signal_wakes) = { .name = "signal_wakes", .what = "a signal is sent to one that begins to sleep",
 	.processors = 2, .fibers = 2, .prepare = make_node, .thread = sleep_and_take, .finish = has_slept };
+
+/* ---- two of one number ----------------------------------------------------- */
+
+enum { SIG_QUEUED = 40 };
+
+static struct fz_signode *nodes[2];
+
+static void make_nodes(void)
+{
+	const char info[128] = { 0 };
+
+	for (int i = 0; i < 2; i++)
+		nodes[i] = fz_signode_new(SIG_QUEUED, info, true, false);
+}
+
+/* The second may come while the first is taken: it is seen, too. */
+static void take_both(int i)
+{
+	struct fz_fiber *self = fz_self(), *f;
+	int left = 2;
+
+	if (i) {
+		await(&there, 1);
+		f = atomic_load_explicit(&receiver, memory_order_relaxed);
+		fz_enter_runtime(self);
+		fz_sigqueue_add(f, nodes[i - 1]);
+		fz_wake_due(f);
+		fz_leave_runtime(self);
+		return;
+	}
+	receive(self);
+	self->sig.sigwait_set = fz_signal_bit(SIG_QUEUED);
+	while (left) {
+		fz_enter_runtime(self);
+		left -= fz_sigqueue_take(self, fz_signal_bit(SIG_QUEUED)) != NULL;
+		fz_leave_runtime(self);
+		if (left)
+			fz_sleep(self, FZ_FOR_TIME, FZ_FOREVER, FZ_WAIT_SIGNAL);
+	}
+	self->sig.sigwait_set = 0;
+	calls++;
+}
+
+SCENARIO(signal_both) = { .name = "signal_both", .what = "2 signals of one number are sent to one that takes them",
+	.processors = 2, .fibers = 3, .prepare = make_nodes, .thread = take_both, .finish = has_slept };
+
+/* ---- it waits in the process's queue, from which the monitor offers it ----- */
+
+static _Atomic int handled;
+
+static void on_signal(int sig, void *info, void *ucontext)
+{
+	(void)sig;
+	(void)info;
+	(void)ucontext;
+	handled++;
+}
+
+static void block_and_queue(void)
+{
+	const uint64_t bit = fz_signal_bit(SIG), restart = FLAG_RESTART;
+	const struct fz_action action = { .handler = on_signal, .flags = restart };
+	const struct kernel_sigaction ours = { .handler = fz_host.signal_handler, .flags = restart | FLAG_SIGINFO };
+	const struct fz_siginfo info = fz_signal_info(SIG, CODE_USER, 0);
+	struct fz_fiber *self = fz_self();
+	uint64_t mask;
+
+	fz_signal_actions_lock(&mask);
+	MODEL_CHECK(kernel_action(SIG, &ours, NULL) == 0, "no handler");
+	fz_signal_action_set(SIG, &action, false);
+	fz_signal_actions_unlock(&mask);
+	fz_signal_set_mask(self, HOW_BLOCK, &bit, NULL);
+	fz_enter_runtime(self);
+	fz_signal_process_lock();
+	fz_signal_pending_add(fz_signode_new(SIG, &info, false, false));
+	fz_signal_process_unlock();
+	fz_leave_runtime(self);
+}
+
+/* Unblocked, it is handled before that call returns, as natively. */
+static void unblock_or_poke(int i)
+{
+	const uint64_t bit = fz_signal_bit(SIG);
+
+	if (i) {
+		fz_monitor_poke();
+		return;
+	}
+	fz_signal_set_mask(fz_self(), HOW_UNBLOCK, &bit, NULL);
+	MODEL_CHECK(handled == 1, "unblocked, it is handled %d times", handled);
+}
+
+SCENARIO(signal_offered) = { .name = "signal_offered", .what = "a signal is unblocked while the monitor offers it",
+	.processors = 2, .fibers = 2, .prepare = block_and_queue, .thread = unblock_or_poke };
