@@ -52,8 +52,10 @@ $(MODEL)/switch.o: arch/x86_64/switch.S Makefile tests/model/build.mk
 	$(Q)objcopy --redefine-sym fz_adopt=adopt_of_this_cpu \
 		--redefine-sym fz_clone_resume=clone_resume_of_this_cpu $@
 
+# What names the objects that reach around the model.
+REACH := tests/model/reach.sh
 $(MODEL)/explore: $(MODEL_HOOKED) $(MODEL_PLAIN) $(MODEL)/switch.o $(MODEL)/sources tests/model/reach.sh
-	$(Q)MODEL_OBJECTS="$(MODEL_PLAIN) $(MODEL)/switch.o" tests/model/reach.sh $(MODEL_HOOKED)
+	$(Q)MODEL_OBJECTS="$(MODEL_PLAIN) $(MODEL)/switch.o" $(REACH) $(MODEL_HOOKED)
 	$(say) "  LD      $@"
 	$(Q)$(CC) -no-pie -o $@ $(filter %.o,$^) -lm
 

@@ -72,7 +72,8 @@ for patch in tests/model/planted/*.patch; do
 		finder=${finder%% --random*} ;;
 	esac
 	patch -s -N -p1 -F 0 <"$patch"
-	make -s WARN= "$build/explore"
+	# What reaches around the model has been looked for in the sources without the fault.
+	make -s WARN= REACH=: "$build/explore"
 	# shellcheck disable=SC2086 # words
 	if explore "$random" $finder && grep -q '^FAILED' out; then
 		found=$((found + 1))
