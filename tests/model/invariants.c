@@ -68,6 +68,33 @@ static void check_places(void)
 
 /* ---- at a switch --------------------------------------------------------------------------- */
 
+/* Remembers which fibers wait because they have yielded: these are queued without a kick. */
+static void note_yield(uintptr_t tcb)
+{
+	const struct fz_fiber *leaves = fz_fiber_of_tcb(fz_tcb_get()), *comes = fz_fiber_of_tcb(tcb);
+	const bool yields = leaves->kind == FZ_KIND_FIBER && leaves->carrier &&
+			    leaves->carrier->left_how == FZ_LEFT_YIELDED;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < M.yielders; i++)
+		if (M.yielded[i] != comes && M.yielded[i] != leaves)
+			M.yielded[kept++] = M.yielded[i];
+	if (yields) {
+		if (kept == sizeof(M.yielded) / sizeof(*M.yielded))
+			model_outside("more fibers that have yielded than invariants.c has room for");
+		M.yielded[kept++] = leaves;
+	}
+	M.yielders = kept;
+}
+
+static bool has_yielded(const struct fz_fiber *f)
+{
+	for (uint32_t i = 0; i < M.yielders; i++)
+		if (M.yielded[i] == f)
+			return true;
+	return false;
+}
+
 /* A context runs on one kernel thread at a time, and is entered only where it was left. */
 void check_at_switch(void **save_sp, void *load_sp, uintptr_t tcb)
 {
@@ -81,6 +108,7 @@ void check_at_switch(void **save_sp, void *load_sp, uintptr_t tcb)
 			model_fail("one context on two kernel threads");
 	if (fz_fiber_of_tcb(tcb)->kind == FZ_KIND_FIBER)
 		M.fiber_switches++;
+	note_yield(tcb);
 	check_places();
 }
 
@@ -161,14 +189,35 @@ void check_quiet(void)
 		model_fail("hang: only the clock goes on");
 }
 
-/* One thread spins, all others sleep: what is in a queue can be shared, and nobody takes it. */
+/* Is a fiber in the queue for which somebody must have been kicked? */
+static bool has_kicked_for(const struct fz_runq *q)
+{
+	for (const struct fz_fiber *f = q->head; f; f = f->next)
+		if (!has_yielded(f) || fz_fiber_is_cpu_bound(fz_self()))
+			return true;
+	return false;
+}
+
+/*
+ * One thread spins, all others sleep: what is in a queue can be shared, and nobody takes it.  A fiber that has yielded to
+ * one that is not CPU-bound waits until the monitor finds that it is (PROOF.md), by CPU time, of which the model has none:
+ * so the run ends there.
+ */
 void check_spin(void)
 {
-	if (!exploring)
+	bool waits = false;
+
+	if (!exploring || fz_sched.count < 2)
 		return;
-	for (uint32_t i = 0; i < fz_sched.count; i++)
-		if ((fz_sched.processors[i].runq.length || fz_sched.global.length) && fz_sched.count > 1)
+	for (uint32_t i = 0; i < fz_sched.count; i++) {
+		waits |= fz_sched.processors[i].runq.head != NULL;
+		if (has_kicked_for(&fz_sched.processors[i].runq))
 			model_fail("lost kick: a fiber is in a run queue, one thread spins, all others sleep");
+	}
+	if (has_kicked_for(&fz_sched.global))
+		model_fail("lost kick: a fiber is in the global queue, one thread spins, all others sleep");
+	if (waits || fz_sched.global.head)
+		run_over(RUN_PASSED);
 }
 
 /* All threads have ended but the main one: nobody waits, nothing is held. */

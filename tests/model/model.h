@@ -86,6 +86,8 @@ struct machine {
 	bool rings_forbidden, ring_lock_held, ring_lock_awaited, multishot_ends;
 	uint32_t fires;			/* times that only the clock went on */
 	uint64_t fiber_switches, seen_switches;
+	const void *yielded[16];	/* fibers that wait since they have yielded */
+	uint32_t yielders;
 	uint32_t operations;		/* of the history (linear.c) */
 	struct signals signals;
 	/* buffered stores: tso.c */
