@@ -111,6 +111,8 @@ class Table:
     """Rows: point, errors, what may happen.  The page is the expectation, too."""
 
     ROW = re.compile(r'^\| `([^`]+)` \| ([^|]+) \| ([^|]+) \|$')
+    # What may happen, between semicolons; a message may have such, too.
+    WHAT = re.compile(r'(?:[^;"]|"[^"]*")+')
 
     def __init__(self, path):
         self.path, self.rows = path, {}
@@ -120,7 +122,7 @@ class Table:
                 row = self.ROW.match(line)
                 if row:
                     for error in row[2].split():
-                        self.rows[row[1], error] = set(row[3].split('; '))
+                        self.rows[row[1], error] = {what.strip() for what in self.WHAT.findall(row[3])}
                 elif not self.rows:
                     self.head.append(line)
 
@@ -257,7 +259,9 @@ class Driver:
         elif refused:
             what = 'EAGAIN, then as natively'
         if said:
-            what += ', "%s"' % re.sub(r'\[\d+\]|\d{3,}', 'N', said.replace('\n', ' / ').replace('|', ' '))
+            # Each process of the program says it, or each that the error reaches.
+            lines = dict.fromkeys(re.sub(r'\[\d+\]|\d{3,}', 'N', said.replace('|', ' ').replace('"', "'")).split('\n'))
+            what += ', "%s"' % ' / '.join(lines)
         if not status and now:
             if now[0] > left[0] + 1:
                 what += ', !leaves %d descriptors, not %d' % (now[0], left[0])
