@@ -15,13 +15,12 @@ struct reader {
 	const struct target *target;
 	struct records records;
 	struct fibers *all;
-	uint64_t ended;			/* ended_bits() */
 };
 
-/* The bits of fiber_life that are set if the life is over. */
-static uint64_t ended_bits(const struct target *t)
+/* Is this the value of fiber_life of a life that is over? */
+static bool is_over(const struct target *t, uint64_t life)
 {
-	return target_value(t, ENTRY_life_ended) | target_value(t, ENTRY_life_free);
+	return life & (target_value(t, ENTRY_life_ended) | target_value(t, ENTRY_life_free));
 }
 
 static int compare(const void *a, const void *b)
@@ -248,7 +247,7 @@ static uint64_t take_run(struct reader *r, uint64_t address, size_t *ret_taken)
 			    t->source.name);
 		if (!leads_on(r, next, record))
 			break;
-		if (!(target_field(t, ENTRY_fiber_life, record) & r->ended))
+		if (!is_over(t, target_field(t, ENTRY_fiber_life, record)))
 			take(r, next, record);
 		next = target_field(t, ENTRY_fiber_next, record);
 		records_leads(&r->records, i, next);
@@ -271,7 +270,7 @@ static uint64_t resume(struct reader *r)
 		const struct fiber *f = &all->list[--all->count];
 
 		if ((int)target_field_at(t, ENTRY_fiber_tid, f->address) == f->tid &&
-		    !(target_field_at(t, ENTRY_fiber_life, f->address) & r->ended))
+		    !is_over(t, target_field_at(t, ENTRY_fiber_life, f->address)))
 			return f->address;
 	}
 	return target_root(t, ENTRY_registry);
@@ -335,12 +334,11 @@ const char *fibers_try(const struct target *t, struct fibers *all, bool once)
 	struct reader r = {
 		.target = t,
 		.all = all,
-		.ended = ended_bits(t),
 	};
 
 	memset(all, 0, sizeof(*all));
 	tasks_of(t, &all->tasks);
-	records_open(&r.records, t, once);
+	records_open(&r.records, t, RUN_MOST, once);
 	all->is_cut = !walk(&r);
 	records_close(&r.records);
 	return target_end(t);
@@ -372,26 +370,23 @@ bool fiber_is_same(const struct target *t, const struct fiber *f)
 
 bool fiber_again(const struct target *t, const struct fibers *all, struct fiber *f)
 {
-	struct fibers one = { .tasks = all->tasks };
+	struct fiber again;
+	struct fibers one = { .list = &again, .room = 1, .tasks = all->tasks };
 	struct reader r = { .target = t, .all = &one };
 	const char *record = NULL;
-	bool is_there = false;
 
 	if (!f->address)
 		return false;
-	records_open(&r.records, t, false);
+	records_open(&r.records, t, 1, false);
 	if (records_read(&r.records, f->address))
 		record = records_settled(&r.records, 0);
 	if (record && (int)target_field(t, ENTRY_fiber_tid, record) == f->tid &&
-	    !(target_field(t, ENTRY_fiber_life, record) & ended_bits(t)))
+	    !is_over(t, target_field(t, ENTRY_fiber_life, record)))
 		take(&r, f->address, record);
-	if (one.count) {
-		*f = *one.list;
-		is_there = true;
-	}
+	if (one.count)
+		*f = again;
 	records_close(&r.records);
-	free(one.list);
-	return is_there;
+	return one.count;
 }
 
 bool fibers_dormant(const struct target *t)

@@ -7,7 +7,7 @@
 
 enum { ALIKE = 8 };
 
-void records_open(struct records *r, const struct target *t, bool once)
+void records_open(struct records *r, const struct target *t, size_t most, bool once)
 {
 	const uint64_t wait = target_value(t, ENTRY_fiber_wait), sp = target_value(t, ENTRY_fiber_sp);
 
@@ -15,11 +15,12 @@ void records_open(struct records *r, const struct target *t, bool once)
 		.target = t,
 		.size = target_value(t, ENTRY_fiber_size),
 		.head_size = (wait > sp ? wait : sp) + sizeof(uint64_t),
+		.most = most,
 		.guess = 1,
 		.once = once,
 	};
-	r->records = malloc(RUN_MOST * r->size);
-	r->heads = malloc(RUN_MOST * r->head_size);
+	r->records = malloc(most * r->size);
+	r->heads = malloc(most * r->head_size);
 	if (!r->records || !r->heads)
 		die(EXIT_OTHER, "no memory");
 }
@@ -116,6 +117,6 @@ void records_leads(struct records *r, size_t i, uint64_t next)
 void records_taken(struct records *r, size_t count)
 {
 	r->guess = count >= r->guess ? 2 * r->guess : count + 2;
-	if (r->guess > RUN_MOST)
-		r->guess = RUN_MOST;
+	if (r->guess > r->most)
+		r->guess = r->most;
 }

@@ -17,7 +17,8 @@ struct records {
 	const struct target *target;
 	size_t size;			/* of a record */
 	size_t head_size;		/* bytes from its beginning to the end of the wait and the context */
-	char *records, *heads;		/* RUN_MOST records, and the second reading of their heads */
+	size_t most;			/* records at once */
+	char *records, *heads;		/* most records, and the second reading of their heads */
 	uint64_t at[RUN_MOST];		/* addresses of the records; all but the first are guessed */
 	int64_t seen[SEEN];		/* the last distances from a record to the next; a ring */
 	size_t seen_count;
@@ -25,7 +26,8 @@ struct records {
 	bool once;			/* read each record once, even if it changes meanwhile */
 };
 
-void records_open(struct records *r, const struct target *t, bool once);
+/* At most "most" records are read at once, up to RUN_MOST.  Ends the tool with a message if there is no memory. */
+void records_open(struct records *r, const struct target *t, size_t most, bool once);
 void records_close(struct records *r);
 
 /* Read the record at address, and the next ones at guessed addresses.  Returns how many were read. */

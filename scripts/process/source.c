@@ -77,11 +77,22 @@ void registers_take(struct registers *r, const void *record, size_t size)
 		r->call.arguments[i] = words[arguments[i]];
 }
 
+size_t source_read_pieces(const struct source *s, const struct piece *pieces, size_t count)
+{
+	size_t n = 0;
+
+	if (s->ops->read_pieces)
+		return s->ops->read_pieces(s, pieces, count);
+	while (n < count && s->ops->read(s, pieces[n].address, pieces[n].buffer, pieces[n].size))
+		n++;
+	return n;
+}
+
 size_t source_read_up_to(const struct source *s, uint64_t address, void *buffer, size_t size)
 {
 	enum { PAGE = 4096 };		/* no page of the kernel's is smaller */
 	struct piece pieces[PIECES_MOST];
-	size_t count = 0, read = 0, done = 0;
+	size_t count = 0, read, done = 0;
 
 	/* A read ends at the first page that is missing, but only between two pieces. */
 	for (size_t at = 0; at < size && count < PIECES_MOST; at += pieces[count++].size) {
@@ -91,11 +102,7 @@ size_t source_read_up_to(const struct source *s, uint64_t address, void *buffer,
 			address + at, (char *)buffer + at, rest < size - at ? rest : size - at,
 		};
 	}
-	if (s->ops->read_pieces)
-		read = s->ops->read_pieces(s, pieces, count);
-	else
-		while (read < count && s->ops->read(s, pieces[read].address, pieces[read].buffer, pieces[read].size))
-			read++;
+	read = source_read_pieces(s, pieces, count);
 	while (read--)
 		done += pieces[read].size;
 	return done;

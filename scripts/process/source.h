@@ -54,7 +54,7 @@ enum { PIECES_MOST = 256 };
 
 struct source_ops {
 	bool (*read)(const struct source *s, uint64_t address, void *buffer, size_t size);
-	/* Read up to PIECES_MOST pieces, until one fails.  Returns how many were read.  NULL: use read(). */
+	/* source_read_pieces() by as few system calls as possible.  NULL: use read(). */
 	size_t (*read_pieces)(const struct source *s, const struct piece *pieces, size_t count);
 	/*
 	 * Call found for each mapping of a file until it returns false.  False, with errno: the mappings
@@ -87,6 +87,9 @@ struct source {
 	struct program *program;	/* a live process; NULL if this is a core file */
 	struct core *core;		/* NULL if this is a live process */
 };
+
+/* Read up to PIECES_MOST pieces, until one fails.  Returns how many were read. */
+size_t source_read_pieces(const struct source *s, const struct piece *pieces, size_t count);
 
 /*
  * Read size bytes, or as many as can be read before the end of the mapping, by as few system calls as possible.

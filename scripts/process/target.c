@@ -26,13 +26,7 @@ bool target_write(const struct target *t, uint64_t address, uint64_t word)
 
 size_t target_read_pieces(const struct target *t, const struct piece *pieces, size_t count)
 {
-	size_t n = 0;
-
-	if (t->source.ops->read_pieces)
-		return t->source.ops->read_pieces(&t->source, pieces, count);
-	while (n < count && target_read(t, pieces[n].address, pieces[n].buffer, pieces[n].size))
-		n++;
-	return n;
+	return source_read_pieces(&t->source, pieces, count);
 }
 
 int target_reader(const struct target *t)

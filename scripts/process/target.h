@@ -95,7 +95,7 @@ bool target_write(const struct target *t, uint64_t address, uint64_t word);
 /* Read size bytes. Returns false if they cannot all be read. */
 bool target_read(const struct target *t, uint64_t address, void *buffer, size_t size);
 
-/* Read up to PIECES_MOST pieces, until one fails. Returns how many were read (source.h). */
+/* source_read_pieces() of the process (source.h). */
 size_t target_read_pieces(const struct target *t, const struct piece *pieces, size_t count);
 
 /* The value of the variable that is a root; 0 if it cannot be read. */

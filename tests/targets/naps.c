@@ -3,7 +3,7 @@
  * tests/targets/naps.c - threads that wait briefly, or yield, at the same place again and again, and use the same
  * stack for something else meanwhile.  No stack of theirs ever has two of usleep, descends and yields.
  *
- *	naps	prints "ready" once the threads have been made; goes on until killed
+ *	naps	prints "ready" once each thread is in its function; goes on until killed
  */
 #include <pthread.h>
 #include <sched.h>
@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 enum { THREADS = 40, YIELDING = 8, DEPTH = 200, TIMES = 10 };	/* DEPTH: fewer frames than bt shows at most */
+
+static pthread_barrier_t begun;
 
 __attribute__((noinline)) static int descends(int depth)
 {
@@ -31,6 +33,7 @@ __attribute__((noinline)) static int yields(int depth)
 
 static void *naps(void *arg)
 {
+	pthread_barrier_wait(&begun);
 	for (;;) {
 		usleep(100);
 		for (int i = 0; i < TIMES; i++)
@@ -41,6 +44,7 @@ static void *naps(void *arg)
 
 static void *naps_never(void *arg)
 {
+	pthread_barrier_wait(&begun);
 	for (;;) {
 		yields(DEPTH);
 		for (int i = 0; i < TIMES; i++)
@@ -53,9 +57,11 @@ int main(void)
 {
 	pthread_t thread;
 
+	pthread_barrier_init(&begun, NULL, THREADS + 1);
 	for (int i = 0; i < THREADS; i++)
 		if (pthread_create(&thread, NULL, i < YIELDING ? naps_never : naps, NULL) != 0)
 			exit(1);
+	pthread_barrier_wait(&begun);
 	puts("ready");
 	fflush(stdout);
 	pause();
