@@ -244,7 +244,7 @@ $(B)/libexec/echo_client: scripts/bench/echo_client.c scripts/bench/echo_conn.c 
 
 # "fiberize ps", "bt", "stat", "top" and "trace"; libdw unwinds, libstdc++ demangles.
 $(B)/libexec/inspect: $(wildcard scripts/process/*.[ch] scripts/inspect/*.[ch] scripts/counters/*.[ch] \
-		scripts/trace/*.[ch] scripts/machine/processes.[ch] scripts/inspect/*.def scripts/top/*.[ch] runtime/inspect/*.h runtime/inspect/*.def runtime/base/counters.[hd]* runtime/base/die.h) preload/rungs.def Makefile
+		scripts/trace/*.[ch] scripts/machine/processes.[ch] scripts/machine/measured.[ch] scripts/inspect/*.def scripts/top/*.[ch] runtime/inspect/*.h runtime/inspect/*.def runtime/base/counters.[hd]* runtime/base/die.h) preload/rungs.def Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE $(SAY_VERSION) -I. $(SAME) $(CFLAGS) $(filter %.c,$^) -o $@ \
@@ -256,7 +256,8 @@ $(B)/gdb.py: scripts/inspect/gdb.py scripts/inspect/gdb_commands.py Makefile
 	@mkdir -p $(@D)
 	$(Q)cat $(filter %.py,$^) >$@.new && mv $@.new $@
 
-$(B)/libexec/measure: scripts/bench/measure.c scripts/bench/children.c scripts/bench/descriptors.c scripts/bench/proc.c Makefile
+$(B)/libexec/measure: $(addprefix scripts/bench/,measure.c children.c descriptors.c proc.c) \
+		$(addprefix scripts/machine/,measured.c processes.c) Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) -D_GNU_SOURCE -MF $@.d -I. $(filter %.c,$^) -o $@

@@ -61,6 +61,7 @@ cat >"$work/want" <<END
 ./usr/libexec/fiberize/median.awk
 ./usr/libexec/fiberize/page.awk
 ./usr/libexec/fiberize/ratios.gp
+./usr/libexec/fiberize/record.awk
 ./usr/libexec/fiberize/reports.inc
 ./usr/libexec/fiberize/service.sh
 ./usr/libexec/fiberize/summary.awk
