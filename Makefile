@@ -582,7 +582,7 @@ exampledir := $(docdir)/examples
 gdbdir := $(if $(filter /usr,$(PREFIX)),$(DESTDIR)/usr/share/gdb/auto-load/usr/lib/fiberize,$(libdir))
 
 EXAMPLES := alerts.yml cdi.json dashboard.json fiberize.conf profiles.conf seccomp.json
-PAGES := CHANGELOG.md SECURITY.md
+PAGES := scripts/package/CHANGELOG.md scripts/package/SECURITY.md scripts/service/SERVICES.md scripts/kubernetes/PODS.md
 
 # What $$LIB may stand for in /etc/ld.so.preload: Debian's libraries, and those of others.
 STUB_DIRS = $(patsubst %,lib/%,$(shell $(CC) -print-multiarch)) lib64
@@ -613,7 +613,7 @@ install: all
 	$(Q)install -m 644 scripts/package/libfiberize.7 '$(mandir)/man7/libfiberize.7'
 	$(Q)install -m 644 scripts/package/fiberize.bash '$(completiondir)/fiberize'
 	$(Q)install -m 644 $(addprefix scripts/package/,$(EXAMPLES)) '$(exampledir)'
-	$(Q)install -m 644 $(addprefix scripts/package/,$(PAGES)) '$(docdir)'
+	$(Q)install -m 644 $(PAGES) '$(docdir)'
 	$(Q)sed -i 's#@LIBDIR@#$(PREFIX)/lib/fiberize#' '$(exampledir)/fiberize.conf' '$(exampledir)/cdi.json'
 
 uninstall:
@@ -623,7 +623,7 @@ uninstall:
 		'$(libexecdir)/measure' '$(libexecdir)/echo_client' '$(libexecdir)/inspect' \
 		'$(mandir)/man1/fiberize.1' '$(mandir)/man7/libfiberize.7' \
 		'$(completiondir)/fiberize' $(patsubst %,'$(exampledir)/%',$(EXAMPLES)) \
-		$(patsubst %,'$(docdir)/%',$(PAGES)) '$(gdbdir)/libfiberize.so-gdb.py'
+		$(patsubst %,'$(docdir)/%',$(notdir $(PAGES))) '$(gdbdir)/libfiberize.so-gdb.py'
 	$(Q)for dir in . $(STUB_DIRS) $(STUB_DIRS32); do rm -f '$(libdir)'/"$$dir/libfiberize-preload.so"; \
 		[ "$$dir" = . ] || [ ! -d '$(libdir)'/"$$dir" ] || \
 		(cd '$(libdir)' && rmdir -p --ignore-fail-on-non-empty "$$dir"); done
