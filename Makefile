@@ -26,9 +26,9 @@
 #	install, uninstall	with PREFIX and DESTDIR
 #	deb, deb-arm64	a Debian package of it, for this CPU or for arm64
 #	oci		an OCI image with the library: build/oci
-#	check-oci	is it the same each time, and does a container run with it?
+#	check-oci	is it the same each time, and does a container run with it? In 3 minutes at most
 #	fleet		four servers behind HAProxy, one killed and one upgraded under load, natively and
-#			as fibers; their figures and alerts in Prometheus
+#			as fibers; their figures and alerts in Prometheus; in 3 minutes at most
 #	clean
 #
 # demo, check, bench, stress and soak install missing Debian packages
@@ -499,14 +499,14 @@ check-glibc:
 check-oci:
 	@scripts/dev/deps.sh oci
 	@$(MAKE) -s all $(WATCH) $(B)/install $(B)/tests/helpers/busy
-	@for script in kubernetes/kubernetes kubernetes/kubernetes_policy package/oci package/oci_cdi; do \
-		tests/scripts/$$script.sh || exit; done
+	@tests/in_time.sh $@ 180 $(patsubst %,tests/scripts/%.sh,kubernetes/kubernetes kubernetes/kubernetes_policy \
+		kubernetes/pods_page package/oci package/oci_cdi)
 
 .PHONY: fleet
 fleet:
 	@scripts/dev/deps.sh fleet
 	@$(MAKE) -s all $(NEXT) $(WATCH)
-	@tests/scripts/service/fleet.sh
+	@tests/in_time.sh $@ 180 tests/scripts/service/fleet.sh
 
 .PHONY: demo check check-all check-static check-unit check-programs check-scripts bench stress soak fuzz
 check:
