@@ -25,7 +25,7 @@
 #			damaged programs; each parser for SECONDS=600 (tests/fuzz/README.md)
 #	install, uninstall	with PREFIX and DESTDIR
 #	deb, deb-arm64	a Debian package of it, for this CPU or for arm64
-#	oci		an OCI image with the library: build/oci
+#	oci, oci-all	an OCI image with the library, for this CPU, or for amd64 and arm64: build/oci
 #	check-oci	is it the same each time, and does a container run with it? In 3 minutes at most
 #	fleet		four servers behind HAProxy, one killed and one upgraded under load, natively and
 #			as fibers; their figures and alerts in Prometheus; in 3 minutes at most
@@ -468,6 +468,7 @@ AARCH64_MAKE = $(MAKE) CC=$(AARCH64_CC) B=$(B)/aarch64 \
 	LDFLAGS='-L$(AARCH64_LIB) -L$(AARCH64_LIB2) -Wl,-rpath-link=$(AARCH64_LIB):$(AARCH64_LIB2)'
 
 .PHONY: aarch64 aarch64-tests parts
+aarch64: AARCH64_GOALS := $(B)/aarch64/install
 aarch64-tests: AARCH64_GOALS := parts
 aarch64 aarch64-tests:
 	$(Q)scripts/dev/arm64-sysroot.sh $(AARCH64_ROOT)
@@ -500,7 +501,7 @@ check-oci:
 	@scripts/dev/deps.sh oci
 	@$(MAKE) -s all $(WATCH) $(B)/install $(B)/tests/helpers/busy
 	@tests/in_time.sh $@ 180 $(patsubst %,tests/scripts/%.sh,kubernetes/kubernetes kubernetes/kubernetes_policy \
-		kubernetes/pods_page package/oci package/oci_cdi)
+		kubernetes/pods_page package/oci package/oci_all package/oci_cdi)
 
 .PHONY: fleet
 fleet:
@@ -593,7 +594,7 @@ HASH := \#
 ODD := $(strip $(findstring ',$(DESTDIR)) $(foreach c,' & \ $(HASH),$(findstring $(c),$(PREFIX))))
 refuse_odd = $(if $(ODD),$(error $(DESTDIR)$(PREFIX): $(ODD) cannot be in it))
 
-.PHONY: install uninstall deb deb-arm64 oci clean
+.PHONY: install uninstall deb deb-arm64 oci oci-all clean
 install: all
 	$(refuse_odd)
 	$(Q)install -d '$(bindir)' '$(libdir)' '$(libexecdir)' '$(mandir)/man1' \
@@ -640,8 +641,15 @@ deb-arm64:
 	$(Q)scripts/dev/arm64-sysroot.sh $(AARCH64_ROOT)
 	+$(Q)$(AARCH64_MAKE) DEB_PACKAGES=$(abspath $(AARCH64_ROOT))/packages deb
 
-oci: $(B)/libfiberize.so $(B)/libfiberize-preload.so $(B)/install
+OCI_FILES := $(B)/libfiberize.so $(B)/libfiberize-preload.so $(B)/install
+oci: $(OCI_FILES)
 	$(Q)scripts/package/oci.sh $(VERSION) $(B) $(B)/oci
+
+# For amd64 and arm64, by the cross compiler.
+oci-all: $(OCI_FILES)
+	$(Q)scripts/dev/arm64-sysroot.sh $(AARCH64_ROOT)
+	+$(Q)$(AARCH64_MAKE) $(patsubst $(B)/%,$(B)/aarch64/%,$(OCI_FILES))
+	$(Q)scripts/package/oci.sh $(VERSION) $(B) $(B)/aarch64 $(B)/oci
 
 clean:
 	$(Q)rm -rf $(B)

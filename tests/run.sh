@@ -112,7 +112,7 @@ while [ $# -gt 0 ]; do
 	--stress)	stress=$2; shift 2 ;;
 	--seed)		seed=$2; shift 2 ;;
 	--times)	times=1; shift ;;
-	--all)		long="attaches answers bench_chromium everywhere_programs fleet fuzz_corpus kubernetes_policy oci oci_cdi package symbols layers"; shift ;;
+	--all)		long="attaches answers bench_chromium everywhere_programs fleet fuzz_corpus kubernetes_policy oci oci_all oci_cdi package symbols layers"; shift ;;
 	*)		die "unknown option $1" ;;
 	esac
 done
