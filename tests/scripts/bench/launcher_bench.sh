@@ -83,6 +83,10 @@ same 'bench: nowhere to keep it: says so' "fiberize bench: /proc/none/fiberize/m
 good_bench 'bench: no home' "$json" env -u HOME XDG_STATE_HOME=here "$fiberize" bench --rounds 1 --json "$json" \
 	--load "$short" -- "$work/server" plain 0
 same 'bench: no home: keeps nothing, quietly' '' "$err"
+good_bench 'bench: a home that is not there' "$json" env -u XDG_STATE_HOME HOME="$work/nobody" "$fiberize" bench --rounds 1 \
+	--json "$json" --load "$short" -- "$work/server" plain 0
+same 'bench: a home that is not there: is not made' ': ' "$err: $(ls -d "$work/nobody" 2>/dev/null)"
+mkdir "$work/home"
 good_bench 'bench: by HOME' "$json" env -u XDG_STATE_HOME HOME="$work/home" "$fiberize" bench --rounds 1 --json "$json" \
 	--load "$short" -- "$work/server" plain 0
 same 'bench: by HOME: kept' 1 "$(wc -l <"$work/home/.local/state/fiberize/measured")"
