@@ -25,10 +25,10 @@
 #			damaged programs; each parser for SECONDS=600 (tests/fuzz/README.md)
 #	install, uninstall	with PREFIX and DESTDIR
 #	deb, deb-arm64	a Debian package of it, for this CPU or for arm64
-#	oci		an OCI image with the library: build/oci
-#	check-oci	is it the same each time, and does a container run with it?
+#	oci, oci-all	an OCI image with the library, for this CPU, or for amd64 and arm64: build/oci
+#	check-oci	is it the same each time, and does a container run with it? In 3 minutes at most
 #	fleet		four servers behind HAProxy, one killed and one upgraded under load, natively and
-#			as fibers; their figures and alerts in Prometheus
+#			as fibers; their figures and alerts in Prometheus; in 3 minutes at most
 #	clean
 #
 # demo, check, bench, stress and soak install missing Debian packages
@@ -244,7 +244,7 @@ $(B)/libexec/echo_client: scripts/bench/echo_client.c scripts/bench/echo_conn.c 
 
 # "fiberize ps", "bt", "stat", "top" and "trace"; libdw unwinds, libstdc++ demangles.
 $(B)/libexec/inspect: $(wildcard scripts/process/*.[ch] scripts/inspect/*.[ch] scripts/counters/*.[ch] \
-		scripts/trace/*.[ch] scripts/machine/processes.[ch] scripts/inspect/*.def scripts/top/*.[ch] runtime/inspect/*.h runtime/inspect/*.def runtime/base/counters.[hd]* runtime/base/die.h) preload/rungs.def Makefile
+		scripts/trace/*.[ch] scripts/machine/processes.[ch] scripts/machine/measured.[ch] scripts/inspect/*.def scripts/top/*.[ch] runtime/inspect/*.h runtime/inspect/*.def runtime/base/counters.[hd]* runtime/base/die.h) preload/rungs.def Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE $(SAY_VERSION) -I. $(SAME) $(CFLAGS) $(filter %.c,$^) -o $@ \
@@ -256,7 +256,8 @@ $(B)/gdb.py: scripts/inspect/gdb.py scripts/inspect/gdb_commands.py Makefile
 	@mkdir -p $(@D)
 	$(Q)cat $(filter %.py,$^) >$@.new && mv $@.new $@
 
-$(B)/libexec/measure: scripts/bench/measure.c scripts/bench/children.c scripts/bench/descriptors.c scripts/bench/proc.c Makefile
+$(B)/libexec/measure: $(addprefix scripts/bench/,measure.c children.c descriptors.c proc.c) \
+		$(addprefix scripts/machine/,measured.c processes.c) Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(TOOL_FLAGS) -D_GNU_SOURCE -MF $@.d -I. $(filter %.c,$^) -o $@
@@ -467,6 +468,7 @@ AARCH64_MAKE = $(MAKE) CC=$(AARCH64_CC) B=$(B)/aarch64 \
 	LDFLAGS='-L$(AARCH64_LIB) -L$(AARCH64_LIB2) -Wl,-rpath-link=$(AARCH64_LIB):$(AARCH64_LIB2)'
 
 .PHONY: aarch64 aarch64-tests parts
+aarch64: AARCH64_GOALS := $(B)/aarch64/install
 aarch64-tests: AARCH64_GOALS := parts
 aarch64 aarch64-tests:
 	$(Q)scripts/dev/arm64-sysroot.sh $(AARCH64_ROOT)
@@ -498,14 +500,14 @@ check-glibc:
 check-oci:
 	@scripts/dev/deps.sh oci
 	@$(MAKE) -s all $(WATCH) $(B)/install $(B)/tests/helpers/busy
-	@for script in kubernetes/kubernetes kubernetes/kubernetes_policy package/oci package/oci_cdi; do \
-		tests/scripts/$$script.sh || exit; done
+	@tests/in_time.sh $@ 180 $(patsubst %,tests/scripts/%.sh,kubernetes/kubernetes kubernetes/kubernetes_policy \
+		kubernetes/pods_page package/oci package/oci_all package/oci_cdi)
 
 .PHONY: fleet
 fleet:
 	@scripts/dev/deps.sh fleet
 	@$(MAKE) -s all $(NEXT) $(WATCH)
-	@tests/scripts/service/fleet.sh
+	@tests/in_time.sh $@ 180 tests/scripts/service/fleet.sh
 
 .PHONY: demo check check-all check-static check-unit check-programs check-scripts bench stress soak fuzz
 check:
@@ -581,7 +583,7 @@ exampledir := $(docdir)/examples
 gdbdir := $(if $(filter /usr,$(PREFIX)),$(DESTDIR)/usr/share/gdb/auto-load/usr/lib/fiberize,$(libdir))
 
 EXAMPLES := alerts.yml cdi.json dashboard.json fiberize.conf profiles.conf seccomp.json
-PAGES := CHANGELOG.md SECURITY.md
+PAGES := scripts/package/CHANGELOG.md scripts/package/SECURITY.md scripts/service/SERVICES.md scripts/kubernetes/PODS.md
 
 # What $$LIB may stand for in /etc/ld.so.preload: Debian's libraries, and those of others.
 STUB_DIRS = $(patsubst %,lib/%,$(shell $(CC) -print-multiarch)) lib64
@@ -592,7 +594,7 @@ HASH := \#
 ODD := $(strip $(findstring ',$(DESTDIR)) $(foreach c,' & \ $(HASH),$(findstring $(c),$(PREFIX))))
 refuse_odd = $(if $(ODD),$(error $(DESTDIR)$(PREFIX): $(ODD) cannot be in it))
 
-.PHONY: install uninstall deb deb-arm64 oci clean
+.PHONY: install uninstall deb deb-arm64 oci oci-all clean
 install: all
 	$(refuse_odd)
 	$(Q)install -d '$(bindir)' '$(libdir)' '$(libexecdir)' '$(mandir)/man1' \
@@ -612,7 +614,7 @@ install: all
 	$(Q)install -m 644 scripts/package/libfiberize.7 '$(mandir)/man7/libfiberize.7'
 	$(Q)install -m 644 scripts/package/fiberize.bash '$(completiondir)/fiberize'
 	$(Q)install -m 644 $(addprefix scripts/package/,$(EXAMPLES)) '$(exampledir)'
-	$(Q)install -m 644 $(addprefix scripts/package/,$(PAGES)) '$(docdir)'
+	$(Q)install -m 644 $(PAGES) '$(docdir)'
 	$(Q)sed -i 's#@LIBDIR@#$(PREFIX)/lib/fiberize#' '$(exampledir)/fiberize.conf' '$(exampledir)/cdi.json'
 
 uninstall:
@@ -622,7 +624,7 @@ uninstall:
 		'$(libexecdir)/measure' '$(libexecdir)/echo_client' '$(libexecdir)/inspect' \
 		'$(mandir)/man1/fiberize.1' '$(mandir)/man7/libfiberize.7' \
 		'$(completiondir)/fiberize' $(patsubst %,'$(exampledir)/%',$(EXAMPLES)) \
-		$(patsubst %,'$(docdir)/%',$(PAGES)) '$(gdbdir)/libfiberize.so-gdb.py'
+		$(patsubst %,'$(docdir)/%',$(notdir $(PAGES))) '$(gdbdir)/libfiberize.so-gdb.py'
 	$(Q)for dir in . $(STUB_DIRS) $(STUB_DIRS32); do rm -f '$(libdir)'/"$$dir/libfiberize-preload.so"; \
 		[ "$$dir" = . ] || [ ! -d '$(libdir)'/"$$dir" ] || \
 		(cd '$(libdir)' && rmdir -p --ignore-fail-on-non-empty "$$dir"); done
@@ -639,8 +641,15 @@ deb-arm64:
 	$(Q)scripts/dev/arm64-sysroot.sh $(AARCH64_ROOT)
 	+$(Q)$(AARCH64_MAKE) DEB_PACKAGES=$(abspath $(AARCH64_ROOT))/packages deb
 
-oci: $(B)/libfiberize.so $(B)/libfiberize-preload.so $(B)/install
+OCI_FILES := $(B)/libfiberize.so $(B)/libfiberize-preload.so $(B)/install
+oci: $(OCI_FILES)
 	$(Q)scripts/package/oci.sh $(VERSION) $(B) $(B)/oci
+
+# For amd64 and arm64, by the cross compiler.
+oci-all: $(OCI_FILES)
+	$(Q)scripts/dev/arm64-sysroot.sh $(AARCH64_ROOT)
+	+$(Q)$(AARCH64_MAKE) $(patsubst $(B)/%,$(B)/aarch64/%,$(OCI_FILES))
+	$(Q)scripts/package/oci.sh $(VERSION) $(B) $(B)/aarch64 $(B)/oci
 
 clean:
 	$(Q)rm -rf $(B)

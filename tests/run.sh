@@ -112,7 +112,7 @@ while [ $# -gt 0 ]; do
 	--stress)	stress=$2; shift 2 ;;
 	--seed)		seed=$2; shift 2 ;;
 	--times)	times=1; shift ;;
-	--all)		long="attaches answers bench_chromium everywhere_programs fleet fuzz_corpus kubernetes_policy oci oci_cdi package symbols layers"; shift ;;
+	--all)		long="attaches answers bench_chromium everywhere_programs fleet fuzz_corpus kubernetes_policy oci oci_all oci_cdi package symbols layers"; shift ;;
 	*)		die "unknown option $1" ;;
 	esac
 done
@@ -335,8 +335,8 @@ list_scripts() {
 	local script found
 	for script in $long launcher_bench launcher_bench_errors bench_report programs_bench uring_server model model_reach faults install coexist inspect \
 			inspect_ps inspect_changes inspect_core inspect_elsewhere inspect_places top top_screen trace libc cpus check \
-			check_secure check_running service kubernetes status texts burst launcher_programs launcher_options launcher_profiles \
-			launcher_exec fuzz forbidden everywhere messages monitoring stat stats redirect dns cancel_race soak spin watch; do
+			check_secure check_running service services_page kubernetes pods_page status texts burst launcher_programs launcher_options launcher_profiles \
+			launcher_exec fuzz forbidden everywhere everywhere_roots starts messages monitoring stat stats redirect dns cancel_race soak spin watch in_time; do
 		found=("$root/tests/scripts"/*/"$script.sh")
 		[ -e "${found[0]}" ] || die "no room of tests/scripts has a $script.sh"
 		[ ${#found[@]} -eq 1 ] || die "two rooms of tests/scripts have a $script.sh"

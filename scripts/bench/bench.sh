@@ -305,7 +305,7 @@ run()
 		set -- "$self" ${force:+--force} ${no_profiles:+--no-profiles} -- "$@"
 	[ -z "$server_cpus" ] || set -- taskset -c "$server_cpus" "$@"
 	[ -z "$load_cpus" ] || load="taskset -c $load_cpus sh -c $(quoted "$load")"
-	"$libexec/measure" -n "$side, round $round" -e "/proc/$$/environ" ${port:+-p "$port"} \
+	"$libexec/measure" -n "$side, round $round" -r "$tmp/measured" -e "/proc/$$/environ" ${port:+-p "$port"} \
 		-w "$wait" -s "$tmp/server.log" -l "$tmp/load.log" "$load" -- "$@" \
 		>"$tmp/figures" 2>"$tmp/messages" &
 	child=$!
@@ -385,6 +385,7 @@ case $? in
 esac
 [ $code -eq 0 ] || die $EX_BENCH "$tmp/table: cannot be written"
 write_reports
+record
 report_by leaks.awk >"$tmp/leaks" || {
 	sed 's/^/fiberize bench: /' "$tmp/leaks" >&2
 	exit $EX_BENCH_LEAK

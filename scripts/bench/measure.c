@@ -2,7 +2,7 @@
 /*
  * scripts/bench/measure.c - one round of "fiberize bench": start the server, load it, stop it.
  *
- *	measure [-n name] [-p port] [-w seconds] [-e environment]
+ *	measure [-n name] [-p port] [-w seconds] [-e environment] [-r record]
  *		-s serverlog -l loadlog LOAD -- SERVER [ARGS]
  *
  * Starts SERVER, waits until SERVER (or a descendant) listens on TCP, runs LOAD by
@@ -16,6 +16,8 @@
  *	switches_involuntary
  *	peak_kb			sum of the largest resident sets of SERVER's processes
  *	descriptors_left	how many descriptors more SERVER has after LOAD than before
+ *
+ * With -r it writes the program and command line of the process that listens to a file (scripts/machine/measured.h).
  *
  * Sources of the figures, chosen so that threads which have ended still count:
  * the CPU time of a process from its CPU clock, to the nanosecond, plus the time of
@@ -42,6 +44,7 @@
 #include "scripts/bench/children.h"
 #include "scripts/bench/number.h"
 #include "scripts/bench/proc.h"
+#include "scripts/machine/measured.h"
 
 enum {
 	EXIT_USAGE = 2,
@@ -209,22 +212,36 @@ static void print_figures(const struct fz_listener *l, const struct fz_figures *
 }
 
 struct options {
-	const char *serverlog, *loadlog;
+	const char *serverlog, *loadlog, *record;
 	unsigned port;
 	double seconds;
 };
+
+/* What is not written here is not recorded: the figures do not depend on it. */
+static void write_record(const char *file, pid_t pid)
+{
+	char *key = measured_key(pid);
+	FILE *out = key ? fopen(file, "we") : NULL;
+
+	if (out) {
+		fprintf(out, "%s\n", key);
+		fclose(out);
+	}
+	free(key);
+}
 
 static struct options parse(int argc, char **argv)
 {
 	struct options o = { .seconds = 10 };
 	int opt;
 
-	while ((opt = getopt(argc, argv, "+n:p:w:e:s:l:")) != -1) {
+	while ((opt = getopt(argc, argv, "+n:p:w:e:r:s:l:")) != -1) {
 		switch (opt) {
 		case 'n': children.name = optarg; break;
 		case 'p': o.port = (unsigned)to_number(optarg, "-p", 1, 65535); break;
 		case 'w': o.seconds = to_number(optarg, "-w", 0, 86400); break;
 		case 'e': fz_environment_become(optarg); break;
+		case 'r': o.record = optarg; break;
 		case 's': o.serverlog = optarg; break;
 		case 'l': o.loadlog = optarg; break;
 		default:
@@ -232,7 +249,7 @@ static struct options parse(int argc, char **argv)
 		}
 	}
 	if (argc - optind < 3 || strcmp(argv[optind + 1], "--") || !o.serverlog || !o.loadlog) {
-		fputs("usage: measure [-n name] [-p port] [-w seconds] [-e environment]"
+		fputs("usage: measure [-n name] [-p port] [-w seconds] [-e environment] [-r record]"
 		      " -s serverlog -l loadlog LOAD -- SERVER [ARGS]\n", stderr);
 		exit(EXIT_USAGE);
 	}
@@ -260,6 +277,8 @@ int main(int argc, char **argv)
 
 	children.server = spawn(argv + optind + 2, o.serverlog, EXIT_OURS);
 	wait_listening(o.port, o.seconds, &l);
+	if (o.record)
+		write_record(o.record, l.pid);
 	descriptors = fz_tree_descriptors(children.load);
 	before = fz_tree_measure(children.load);
 	before.voluntary += children.dead_voluntary;

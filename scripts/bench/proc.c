@@ -272,6 +272,7 @@ int fz_listener_find(pid_t pid, bool mine, unsigned port, struct fz_listener *re
 				found++;
 			if (found == 1 || local < ret_l->port) {
 				ret_l->port = local;
+				ret_l->pid = pid;
 				set_host(ret_l, hex);
 			}
 		}

@@ -31,6 +31,7 @@ struct fz_figures {
 
 struct fz_listener {
 	unsigned port;
+	pid_t pid;	/* which process it belongs to; unless all sockets were searched */
 	char host[INET6_ADDRSTRLEN + 2];	/* address to connect to; IPv6 in [] */
 };
 

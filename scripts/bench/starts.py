@@ -3,8 +3,8 @@
 """scripts/bench/starts.py [COUNT] - what libfiberize-preload.so costs each program that starts.
 
 Starts /bin/true COUNT times (1,000) in turn: without /etc/ld.so.preload, with the stub there and no profile, with a
-profile for others, and with one that names it. Prints the medians of elapsed time and CPU time, and of the differences
-in turn. Needs root: /etc is a copy in a mount namespace of its own.
+profile for others, and with one that names it. Prints the medians of elapsed time and CPU time, of the differences in
+turn, and of the ratios of CPU time in turn. Needs root: /etc is a copy in a mount namespace of its own.
 """
 import os
 import statistics
@@ -64,11 +64,13 @@ def main():
             write(FILE, STUB + '\n' if case[1] else None)
             write(PROFILE, case[2])
             own.append(start())
-    print('%-24s %12s %12s %16s %16s' % ('/bin/true, us', 'elapsed', 'CPU', 'elapsed, more', 'CPU, more'))
+    print('%-24s %12s %12s %16s %16s %12s' % ('/bin/true, us', 'elapsed', 'CPU', 'elapsed, more', 'CPU, more',
+                                                    'CPU, times'))
     for case, own in zip(CASES, samples):
         more = [statistics.median(a[i] - b[i] for a, b in zip(own, samples[0])) for i in (0, 1)]
-        print('%-24s %12.0f %12.0f %16.0f %16.0f' % (case[0], statistics.median(s[0] for s in own),
-                                                     statistics.median(s[1] for s in own), more[0], more[1]))
+        times = statistics.median(a[1] / b[1] for a, b in zip(own, samples[0]))
+        print('%-24s %12.0f %12.0f %16.0f %16.0f %12.2f' % (case[0], statistics.median(s[0] for s in own),
+                                                            statistics.median(s[1] for s in own), more[0], more[1], times))
 
 
 main()

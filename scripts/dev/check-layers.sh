@@ -66,7 +66,7 @@ matrix() {
 	preload/stub	arch runtime/base
 	# Tools may use tables and the parser of options, but nothing that needs fibers.
 	scripts
-	scripts/bench
+	scripts/bench	scripts/machine
 	scripts/bench/report
 	scripts/bench/programs
 	scripts/bench/programs/*

@@ -6,6 +6,8 @@
 #  1 libfiberize(7), PROBES: the numbers of enum fz_waits_for, with the words of FZ_WAIT
 #    (runtime/inspect/fields.def), and of enum fz_why and enum fz_left, with the constants' names
 #  2 runtime/DESIGN.md, Locks: the ranks of FZ_RANKS (runtime/base/lock.h), in their order
+#  3 the profiles that are shipped: their figures are those of scripts/bench/FIGURES.md, for every workload of the
+#    program, and a program is on only if it gains in one and is slower in none
 #
 # Prints nothing if all is well; otherwise one line for each finding, and exits with 1.
 set -u
@@ -107,5 +109,103 @@ awk '
 		}
 		exit bad
 	}' runtime/base/lock.h runtime/DESIGN.md || found=1
+
+# A section has the lines of comment above it; sections without a comment between them share these.
+awk '
+	function fail(what, where)
+	{
+		print "check-lists: " (where == "" ? FILENAME ":" FNR : where) ": " what
+		bad = 1
+	}
+	# The verdict on a cell such as "1.53 (1.44..1.64)", as in scripts/bench/verdict.awk.
+	function verdict(cell, more_is_better,	number)
+	{
+		gsub(/[()]|\.\./, " ", cell)
+		split(cell, number, " ")
+		if ((number[2] > 1 || number[3] < 1) && (number[1] < 0.98 || number[1] > 1.02))
+			return (number[2] > 1) == more_is_better ? "faster" : "slower"
+		return "-"
+	}
+	function stem(workload)
+	{
+		sub(/_.*/, "", workload)
+		return workload
+	}
+	function section_ends(	workload, gains, loses, names)
+	{
+		if (section == "")
+			return
+		if (on == "")
+			fail("[" section "] has no line everywhere = 0 or 1; add it", place)
+		for (workload in named) {
+			names = 1
+			gains += is[workload] ~ /faster/
+			loses += is[workload] ~ /slower/
+			if (index(section, stem(workload)) != 1)
+				fail("[" section "] has " workload ", and that is a workload of another program; remove its figures", place)
+		}
+		for (workload in text)
+			if (index(section, stem(workload)) == 1 && !(workload in named))
+				fail("[" section "] says nothing of " workload "; add # " workload ": " text[workload], place)
+		if (!names && !none)
+			fail("[" section "] has no figures; add them, or say # no figures: WHY", place)
+		if (on == 1 && (!gains || loses))
+			fail("[" section "] is on, although it " (loses ? "is slower" : "gains nothing"), place)
+		section = on = ""
+		sections++
+	}
+	FILENAME ~ /FIGURES\.md$/ {
+		if (/^\| workload \| operations\/s \|/)
+			in_table = 1
+		else if (!/^\|/)
+			in_table = 0
+		else if (in_table && !/^\| ---/) {
+			split($0, cell, / *\| */)
+			text[cell[2]] = "operations/s " cell[3] ", CPU/operation " cell[4] (cell[5] == "" ? "" : ", p99 " cell[5])
+			is[cell[2]] = verdict(cell[3], 1) " " verdict(cell[4], 0)
+			workloads++
+		}
+		next
+	}
+	FNR == 1 {
+		section_ends()
+		if (file && !sections)
+			fail("the profiles before it have no section")
+		file++
+		split("", named)
+		none = sections = 0
+	}
+	{ sub(/^ +/, "") }
+	/^#/ {
+		if (section != "") {
+			section_ends()
+			split("", named)
+			none = 0
+		}
+		none += /^# no figures: ./
+		if (match($0, /^# [a-z_0-9]+: operations\/s /)) {
+			workload = $2
+			sub(/:$/, "", workload)
+			wanted = workload in text ? "# " workload ": " text[workload] : ""
+			if (wanted == "")
+				fail("scripts/bench/FIGURES.md has no workload " workload)
+			else if ($0 != wanted)
+				fail("is not what scripts/bench/FIGURES.md has; write: " wanted)
+			named[workload]
+		} else if (/[0-9]\.\.[0-9]/)
+			fail("is a figure in another form than # WORKLOAD: operations/s ...; correct it")
+	}
+	/^\[/ {
+		section_ends()
+		section = substr($0, 2, length($0) - 2)
+		place = FILENAME ":" FNR
+	}
+	/^everywhere = [01]$/ { on = $3 }
+	END {
+		section_ends()
+		if (!bad && (!workloads || !sections || file != 2))
+			fail("there must be a table of workloads and two files of profiles; restore them")
+		exit bad
+	}' scripts/bench/FIGURES.md scripts/package/profiles.conf scripts/kubernetes/profiles.yaml || found=1
 
 exit $found

@@ -132,12 +132,15 @@ xz-utils		xz
 
 oci='
 crun			crun
+gcc-aarch64-linux-gnu	aarch64-linux-gnu-gcc
 jq			jq
 kubernetes-client	kubectl
+libc6-dev-arm64-cross	/usr/aarch64-linux-gnu/include/stdlib.h
 npm			npm
 openssl			openssl
 podman			podman
 python3-yaml		/usr/lib/python3/dist-packages/yaml
+qemu-user		qemu-aarch64
 systemd			systemd-analyze
 umoci			umoci
 '

@@ -8,12 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "commands.h"
+#include "scripts/machine/measured.h"
 #include "scripts/machine/processes.h"
 #include "scripts/process/say.h"
 #include "scripts/process/target.h"
 #include "scripts/process/text.h"
+
+enum { MEASURED_MOST = 16 };
 
 struct row {
 	int pid;
@@ -23,6 +27,8 @@ struct row {
 	uint64_t processors, threads;
 	bool is_replaced;		/* the file of its library has been deleted or replaced since */
 	const char *note;		/* or NULL */
+	size_t measured;		/* cases that "fiberize bench" has measured; at most MEASURED_MOST of them are here */
+	struct measured_case cases[MEASURED_MOST];
 };
 
 struct status {
@@ -98,6 +104,17 @@ static void read_row(const struct target *t, enum target_found found, struct row
 	}
 }
 
+static void read_measured(int pid, struct row *r)
+{
+	char *key = measured_key(pid);
+
+	if (key)
+		r->measured = measured_find(key, r->cases, MEASURED_MOST);
+	if (r->measured > MEASURED_MOST)
+		r->measured = MEASURED_MOST;
+	free(key);
+}
+
 static void look(int pid, struct status *s)
 {
 	struct row *r = &s->rows[s->count];
@@ -111,22 +128,42 @@ static void look(int pid, struct status *s)
 	s->forbidden += found == TARGET_FORBIDDEN;
 	if (found != TARGET_ABSENT && found != TARGET_FORBIDDEN) {
 		read_row(&t, found, r);
+		read_measured(pid, r);
 		/* Drop the row if the process has executed another program meanwhile. */
 		s->count += target_runs(&t);
 	}
 	target_release(&t);
 }
 
+/* The medians of all cases, with a "?" if one is undecided. */
+static void measured_text(const struct row *r, char *ret_text, size_t size)
+{
+	double low = 1e9, high = 0;
+	bool undecided = false;
+
+	for (size_t i = 0; i < r->measured; i++) {
+		low = r->cases[i].median < low ? r->cases[i].median : low;
+		high = r->cases[i].median > high ? r->cases[i].median : high;
+		undecided |= strcmp(r->cases[i].verdict, "undecided") == 0;
+	}
+	if (!r->measured)
+		snprintf(ret_text, size, "-");
+	else if (r->measured == 1)
+		snprintf(ret_text, size, "%.2f%s", low, undecided ? "?" : "");
+	else
+		snprintf(ret_text, size, "%.2f..%.2f%s", low, high, undecided ? "?" : "");
+}
+
 static void print_text(const struct status *s)
 {
 	if (s->count)
-		puts("     PID NAME             VERSION  BACKEND  PROCESSORS  THREADS  SINCE                NOTES");
+		puts("     PID NAME             VERSION  BACKEND  PROCESSORS  THREADS   CPU/NATIVE  SINCE                NOTES");
 	else
 		puts("no process runs under fiberize");
 	for (size_t i = 0; i < s->count; i++) {
 		const struct row *r = &s->rows[i];
 		const time_t start = (time_t)process_start_time(&r->state);
-		char since[32], processors[24] = "-", threads[24] = "-";
+		char since[32], processors[24] = "-", threads[24] = "-", measured[64];
 		struct tm when;
 
 		strftime(since, sizeof(since), "%F %T", localtime_r(&start, &when));
@@ -134,14 +171,46 @@ static void print_text(const struct status *s)
 			snprintf(processors, sizeof(processors), "%" PRIu64, r->processors);
 			snprintf(threads, sizeof(threads), "%" PRIu64, r->threads);
 		}
-		printf("%8d %-*s %-8s %-8s %10s %8s  %s%s%s%s%s\n", r->pid, text_field(r->state.name, 16), r->state.name, r->version,
-		       r->backend ?: "-", processors, threads, since, r->note || r->is_replaced ? "  " : "",
+		measured_text(r, measured, sizeof(measured));
+		printf("%8d %-*s %-8s %-8s %10s %8s %12s  %s%s%s%s%s\n", r->pid, text_field(r->state.name, 16), r->state.name,
+		       r->version, r->backend ?: "-", processors, threads, measured, since, r->note || r->is_replaced ? "  " : "",
 		       r->note ?: "", r->note && r->is_replaced ? "; " : "",
 		       r->is_replaced ? "its library was replaced: a restart takes the new one" : "");
 	}
 	if (s->forbidden)
-		printf("%zu process%s that only root may look at\n", s->forbidden,
-		       s->forbidden == 1 ? "" : "es");
+		printf(geteuid() == 0 ? "%zu process%s that not even root may look at here: they have capabilities "
+					"that this root lacks, or kernel.yama.ptrace_scope is 3\n" :
+					"%zu process%s that only root may look at: run \"fiberize status\" as root\n",
+		       s->forbidden, s->forbidden == 1 ? "" : "es");
+}
+
+static struct json_object *json_ratio(double ratio)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.3f", ratio);
+	return json_object_new_double_s(ratio, text);
+}
+
+static struct json_object *json_measured(const struct row *r)
+{
+	struct json_object *list = json_object_new_array();
+
+	for (size_t i = 0; i < r->measured; i++) {
+		const struct measured_case *c = &r->cases[i];
+		struct json_object *o = json_object_new_object();
+
+		json_object_object_add(o, "when", json_object_new_int64(c->when));
+		json_object_object_add(o, "version", json_object_new_string(c->version));
+		json_object_object_add(o, "connections", c->connections ? json_object_new_int64(c->connections) : NULL);
+		json_object_object_add(o, "rate", c->rate ? json_object_new_int64(c->rate) : NULL);
+		json_object_object_add(o, "cpu_ratio", json_ratio(c->median));
+		json_object_object_add(o, "low", json_ratio(c->low));
+		json_object_object_add(o, "high", json_ratio(c->high));
+		json_object_object_add(o, "verdict", json_object_new_string(c->verdict));
+		json_object_array_add(list, o);
+	}
+	return list;
 }
 
 static void print_json(const struct status *s)
@@ -158,6 +227,7 @@ static void print_json(const struct status *s)
 		json_object_object_add(o, "backend", r->backend ? json_object_new_string(r->backend) : NULL);
 		json_object_object_add(o, "processors", json_object_new_int64((int64_t)r->processors));
 		json_object_object_add(o, "threads", json_object_new_int64((int64_t)r->threads));
+		json_object_object_add(o, "measured", json_measured(r));
 		json_object_object_add(o, "since", json_object_new_int64((int64_t)process_start_time(&r->state)));
 		json_object_object_add(o, "replaced", json_object_new_boolean(r->is_replaced));
 		json_object_object_add(o, "note", r->note ? json_object_new_string(r->note) : NULL);

@@ -34,7 +34,7 @@ usage()
 usage: fiberize kubernetes --image IMAGE [options]
 
 Prints manifests for "kubectl apply -f -" and "kubectl delete -f -": pods that are created in namespaces with
-the label fiberize/inject=enabled get the library from IMAGE ("make oci" makes one).
+the label fiberize/inject=enabled get the library from IMAGE ("make oci-all" makes one).
 
   --image IMAGE
         the image's name, as the nodes pull it
@@ -132,10 +132,22 @@ done
 
 # ---- the image
 
+# archs_of FILE: prints the architectures of an index in the layout, and of the indices that it names
+archs_of()
+{
+	jq -r '.manifests[] | if .platform then ". " + .platform.architecture else ": " + (.digest | sub(":"; "/")) end' \
+		"$layout/$1" 2>/dev/null | while read -r what name; do
+		case $what in
+		.) printf '%s\n' "$name" ;;
+		*) (archs_of "blobs/$name") ;;
+		esac
+	done
+}
+
 if [ -n "$layout" ]; then
 	command -v jq >/dev/null || die $EX_OTHER 'kubernetes: --layout needs jq'
-	found=$(jq -r '[.manifests[].platform.architecture] | unique | join(" ")' "$layout/index.json" 2>/dev/null)
-	[ -n "$found" ] || die $EX_NO_FIT "$layout: not an OCI image layout that names its architecture; make oci makes one"
+	found=$(archs_of index.json | sort -u | xargs)
+	[ -n "$found" ] || die $EX_NO_FIT "$layout: not an OCI image layout that names its architecture; make oci or make oci-all makes one"
 	for arch in $archs; do
 		case " $found " in
 		*" $arch "*) ;;

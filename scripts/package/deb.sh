@@ -28,7 +28,9 @@ case $(readelf -h "$build/libfiberize.so" | sed -n 's/^ *Machine: *//p') in
 AArch64) arch=arm64 ;;
 *) echo "deb.sh: $build/libfiberize.so: for a machine that has no name here" >&2; exit 1 ;;
 esac
-maintainer="${DEBFULLNAME-fiberize developers} <${DEBEMAIL-fiberize@fiberize.invalid}>"
+# An address of .invalid is nobody's (RFC 2606); SECURITY.md says so to those who have the package.
+[ -n "${DEBEMAIL-}" ] || echo 'deb.sh: DEBEMAIL is not set, so nobody gets what is written to the maintainer of this package' >&2
+maintainer="${DEBFULLNAME-fiberize developers} <${DEBEMAIL:-fiberize@fiberize.invalid}>"
 stage=$build/deb
 tree=$stage/fiberize
 symbols=$stage/fiberize-dbgsym

@@ -64,6 +64,33 @@ case $out in
 esac
 same 'bench: no progress unless on a terminal' '' "$err"
 
+# What is kept of it for "fiberize status".
+kept=$XDG_STATE_HOME/fiberize/measured
+same 'bench: kept: the program and its arguments' "$work/server	$work/server plain 0" "$(cut -f 9- "$kept")"
+same 'bench: kept: the ratio of CPU time' "$(samples "$json" '.summary[0].ratio.cpu_us_per_request |
+	"\(.median * 1000 | round) \(.low * 1000 | round) \(.high * 1000 | round) undecided"')" \
+	"$(awk -F '\t' '{ printf "%.0f %.0f %.0f %s", $5 * 1000, $6 * 1000, $7 * 1000, $8 }' "$kept")"
+same 'bench: kept: the version, no connections of a load' "$("$fiberize" --version | sed 's/^fiberize //') 0 0" \
+	"$(cut -f 2-4 "$kept" | tr '\t' ' ')"
+same 'bench: kept: for the user alone' '700 600' "$(stat -c %a "${kept%/*}" "$kept" | xargs)"
+good_bench 'bench: two cases, of a program that a shell starts' "$json" "$fiberize" bench --rounds 1 --json "$json" \
+	--connections 2,3 --load "$short #{connections}" -- sh -c '"$0" plain 0; :' "$work/server"
+same 'bench: kept: a line for each case, behind the others' "0 2 3" "$(cut -f 3 "$kept" | xargs)"
+same 'bench: kept: the process that listens' "$work/server plain 0" "$(tail -n 1 "$kept" | cut -f 10)"
+good_bench 'bench: nowhere to keep it' "$json" env XDG_STATE_HOME=/proc/none "$fiberize" bench --rounds 1 --json "$json" \
+	--load "$short" -- "$work/server" plain 0
+same 'bench: nowhere to keep it: says so' "fiberize bench: /proc/none/fiberize/measured: cannot be written; so fiberize status will not have this" "$err"
+good_bench 'bench: no home' "$json" env -u HOME XDG_STATE_HOME=here "$fiberize" bench --rounds 1 --json "$json" \
+	--load "$short" -- "$work/server" plain 0
+same 'bench: no home: keeps nothing, quietly' '' "$err"
+good_bench 'bench: a home that is not there' "$json" env -u XDG_STATE_HOME HOME="$work/nobody" "$fiberize" bench --rounds 1 \
+	--json "$json" --load "$short" -- "$work/server" plain 0
+same 'bench: a home that is not there: is not made' ': ' "$err: $(ls -d "$work/nobody" 2>/dev/null)"
+mkdir "$work/home"
+good_bench 'bench: by HOME' "$json" env -u XDG_STATE_HOME HOME="$work/home" "$fiberize" bench --rounds 1 --json "$json" \
+	--load "$short" -- "$work/server" plain 0
+same 'bench: by HOME: kept' 1 "$(wc -l <"$work/home/.local/state/fiberize/measured")"
+
 run script -qec "'$fiberize' bench --load true --rounds 2 -- '$work/server' plain 0" /dev/null
 case $out in
 *'round 1 of 2: native'*'round 2 of 2: fiberize, about '*' s left'*)

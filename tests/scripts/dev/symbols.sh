@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/scripts/dev/symbols.sh - check-symbols.sh refuses a table that is wrong, by one line that says
-# where and what to do, and so do "make check" and check-lists.sh; and the tools say the words of the table.
+# where and what to do, and so do "make check" and check-lists.sh, also for profiles that are shipped; and the tools say the words of the table.
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../../lib/judge.inc"
@@ -215,6 +215,23 @@ list 'a number that the manual has not' runtime/sched/carrier.h '/^	FZ_LEFT_ENDE
 number=$(grep -n '^| heap |' runtime/DESIGN.md | cut -d: -f1)
 list 'ranks in another order' runtime/base/lock.h 's/RANK(HEAP)/RANK(PLANTED)/' \
 	"runtime/DESIGN.md:$number: the table has the rank \"heap\" where \"planted\" must be; correct it, as FZ_RANKS of runtime/base/lock.h"
+# profiles NAME FILE LINE SED WHAT: after SED the first line that matches LINE is the one that is named
+profiles()
+{
+	list "$1" "$2" "$4" "$2:$(sed "$4" "$2" | grep -n "$3" | head -n 1 | cut -d: -f1): $5"
+}
+shipped=scripts/package/profiles.conf pods=scripts/kubernetes/profiles.yaml
+python=$(sed -n 's/^# python: //p' $shipped)
+profiles 'a figure that was never measured' $shipped '^# python:' 's/^# python: operations.s 1/&2/' \
+	"is not what scripts/bench/FIGURES.md has; write: # python: $python"
+profiles 'a figure in words' $shipped '^# 0\.59' '0,/^# A thread for each connection.$/s//# 0.59 (0.58..0.60)/' \
+	'is a figure in another form than # WORKLOAD: operations/s ...; correct it'
+profiles 'a program that loses' $shipped '^\[fio\]' '/^\[fio/,/= 0/s/= 0/= 1/' '[fio] is on, although it is slower'
+profiles 'an event loop' $pods '\[memcached\]' '/\[memcached/,/= 0/s/= 0/= 1/' '[memcached] is on, although it gains nothing'
+profiles 'a figure is left out' $pods '\[nginx\]' '/# nginx: /s/:.*/ is an event loop/;s/# nginx is/# no figures: it is/' \
+	"[nginx] says nothing of nginx; add $(sed -n 's/^ *\(# nginx: \)/\1/p' $pods)"
+profiles 'no figures and no reason' $pods '\[node\]' 's/no figures: an event/an event/' '[node] has no figures; add them, or say # no figures: WHY'
+profiles 'neither on nor off' $pods '\[node\]' '/\[node/,/= 0/{/= 0/d}' '[node] has no line everywhere = 0 or 1; add it'
 
 # The words of each rung, in all that prints them.
 "$fiberize" --stats "$programs/misc_calls" 2>stats >/dev/null

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/scripts/inspect/status.sh - "fiberize status": which processes run under fiberize, dormant ones, a library
-# that was replaced or is of another version, processes of other users.
+# that was replaced or is of another version, what was measured of them, processes of other users.
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../../lib/judge.inc"
@@ -109,8 +109,46 @@ same 'the same that ps looks at' '' "$wrong"
 
 run "$fiberize" status
 like 'text: head' '     PID NAME *' "$out"
-like 'text' "*$newline* $poll busy  *$version  *epoll  * 1 * 5  20??-??-?? ??:??:??$newline*" "$out"
+like 'text' "*$newline* $poll busy  *$version  *epoll  * 1 * 5  *-  20??-??-?? ??:??:??$newline*" "$out"
 like 'text: replaced' "*$newline* $replaced busy *  its library was replaced: a restart takes the new one*" "$out"
+
+# ---- what was measured
+
+same 'nothing was measured' '[]' "$(jq -c '[.processes[].measured[]]' <<<"$json")"
+begin "$fiberize" sh -c 'echo ready; kill -STOP "$$"' 'a b' --port=8080 -t 4 v1
+numbers=$pid
+mkdir -p "$XDG_STATE_HOME/fiberize"
+file=$XDG_STATE_HOME/fiberize/measured
+# measured CASE PROGRAM COMMAND: one more line; CASE has blanks instead of tabs
+measured()
+{
+	printf '%s\t%s\t%s\n' "${1// /$'\t'}" "$2" "$3" >>"$file"
+}
+busy=$(readlink -f "$helpers/busy")
+measured '100 0.1.0 64 0 0.400 0.300 0.500 faster' "$busy" 'busy idle'
+measured '200 0.1.0 64 0 0.600 0.550 0.650 faster' "$busy" './busy idle'
+measured '200 0.1.0 0 500 1.100 0.900 1.200 undecided' "$busy" './busy idle'
+printf '300\t0.1.0\t64\tx\n\n\t\t\n' >>"$file"
+measured '300 0.1.0 64 0 0.100 0.100 0.100 faster' "$busy" 'busy idle 2'
+measured '300 0.1.0 64 0 0.100 0.100 0.100 faster' "${busy}x" 'busy idle'
+sh=$(readlink -f "$(command -v sh)")
+# shellcheck disable=SC2016 # as it is
+words='sh -c '\''echo ready; kill -STOP "$$"'\'' '\''a b'\'
+measured '300 0.1.0 64 0 0.700 0.600 0.800 faster' "$sh" "$words --port=0 -t 16 v1"
+measured '400 0.1.0 64 0 0.200 0.200 0.200 faster' "$sh" "$words --port=0 -t 16 v2"
+measured '400 0.1.0 64 0 0.200 0.200 0.200 faster' "$sh" "$words --port=0 -t x v1"
+look
+same 'the last bench, each of its cases' '[[200,64,null,0.6,0.55,0.65,"faster"],[200,null,500,1.1,0.9,1.2,"undecided"]]' \
+	"$(of "$poll" '[.measured[] | [.when, .connections, .rate, .cpu_ratio, .low, .high, .verdict]] | tojson')"
+same 'other numbers among its arguments' '0.7' "$(of "$numbers" '.measured[].cpu_ratio | tojson')"
+run "$fiberize" status
+like 'text: the last bench' "*$newline* $poll busy * 5 * 0.60..1.10?  20??*" "$out"
+like 'text: one case' "*$newline* $numbers sh * 0.70  20??*" "$out"
+rm "$file"
+mkfifo "$file"
+run "$fiberize" status
+like 'no file: nothing was measured' "0:*$newline* $poll busy * 5 * -  20??*" "$code:$out"
+rm "$file"
 
 if [ "$(id -u)" = 0 ]; then
 	mkdir "$work/libexec"
@@ -122,6 +160,8 @@ if [ "$(id -u)" = 0 ]; then
 	same 'as nobody: exit status' 0 "$code"
 	same 'as nobody: not listed' '' "$(of "$ring" .pid)"
 	same 'as nobody: counted' true "$(jq '.forbidden >= 7' <<<"$json")"
+	run setpriv --reuid 65534 --regid 65534 --clear-groups -- env "$work/fiberize" status
+	like 'as nobody: how to go on' '* processes that only root may look at: run "fiberize status" as root' "$out"
 	run unshare --pid --fork --mount-proc "$fiberize" status
 	same 'alone in a namespace' 'no process runs under fiberize' "$out"
 else

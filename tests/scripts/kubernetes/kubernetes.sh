@@ -9,18 +9,10 @@
 . "$(dirname "$0")/../../lib/judge.inc"
 # shellcheck source=tests/lib/by_hand.inc
 . "$(dirname "$0")/../../lib/by_hand.inc"
+# shellcheck source=tests/lib/cluster.inc
+. "$(dirname "$0")/../../lib/cluster.inc"
 need kubectl jq
-python=/usr/bin/python3
 room=$root/scripts/kubernetes
-helper=$root/tests/kubernetes/cluster.py
-
-# json: manifests as JSON, one a line, of objects in the order of their kinds and names
-json()
-{
-	"$python" -c 'import json, sys, yaml
-all = [o for o in yaml.safe_load_all(sys.stdin) if o]
-for one in sorted(all, key=lambda o: (o["kind"], o["metadata"]["name"])): print(json.dumps(one, sort_keys=True))'
-}
 
 # ---- what it prints
 
@@ -104,30 +96,6 @@ refused 'no layout' 102 '*not an OCI image layout*' "$fiberize" kubernetes --ima
 
 # ---- clusters
 
-stop()
-{
-	kill "$server"
-}
-
-# cluster VERSION API NODES...: a server that answers so; sets KUBECONFIG
-cluster()
-{
-	[ -z "${server-}" ] || { kill "$server"; wait "$server" 2>/dev/null; }
-	rm -f "$work/port"
-	"$python" "$helper" "$work/port" "$@" &
-	server=$!
-	must eventually test -s "$work/port"
-	cat >"$work/config" <<END
-apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {server: "http://127.0.0.1:$(cat "$work/port")"}}]
-contexts: [{name: c, context: {cluster: c}}]
-current-context: c
-END
-	export KUBECONFIG=$work/config
-}
-at_exit stop
-
 ask=("$fiberize" kubernetes --image a --arch amd64 --cluster)
 cluster v1.36.1 v1 amd64 amd64
 run "${ask[@]}"
@@ -150,8 +118,7 @@ cluster v1.36.1 v1
 run "${ask[@]}"
 like 'nodes that may not be listed: status, and a line' '0:*nodes are not known: *forbidden*' "$code:$err"
 like 'nodes that may not be listed: printed' '*kind: MutatingAdmissionPolicy*' "$out"
-kill "$server"
-wait "$server" 2>/dev/null
+end_cluster
 refused 'no cluster' 102 '*the cluster does not answer: *' "${ask[@]}"
 mkdir "$work/bin"
 for tool in cat dirname grep sed sort tail tr uname; do

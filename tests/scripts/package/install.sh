@@ -61,6 +61,7 @@ cat >"$work/want" <<END
 ./usr/libexec/fiberize/median.awk
 ./usr/libexec/fiberize/page.awk
 ./usr/libexec/fiberize/ratios.gp
+./usr/libexec/fiberize/record.awk
 ./usr/libexec/fiberize/reports.inc
 ./usr/libexec/fiberize/service.sh
 ./usr/libexec/fiberize/summary.awk
@@ -72,7 +73,9 @@ cat >"$work/want" <<END
 ./usr/libexec/fiberize/wrk.lua
 ./usr/share/bash-completion/completions/fiberize
 ./usr/share/doc/fiberize/CHANGELOG.md
+./usr/share/doc/fiberize/PODS.md
 ./usr/share/doc/fiberize/SECURITY.md
+./usr/share/doc/fiberize/SERVICES.md
 ./usr/share/doc/fiberize/examples/alerts.yml
 ./usr/share/doc/fiberize/examples/cdi.json
 ./usr/share/doc/fiberize/examples/dashboard.json

@@ -12,6 +12,7 @@ version=${version#fiberize }
 newer=$version+next
 SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct 2>/dev/null || echo 1)
 export SOURCE_DATE_EPOCH
+unset DEBEMAIL
 
 # quiet_make DIR WORDS...: not a part of the make that runs us
 quiet_make()
@@ -41,6 +42,11 @@ copy "$one" aarch64 aarch64-sysroot arch preload runtime stub lib32 libexec expo
 copy "$other" aarch64-sysroot
 quiet_make "$one" deb deb-arm64
 quiet_make "$other" deb deb-arm64
+has 'nobody gets what is written to the maintainer: told' "$work/make.log" '^deb.sh: DEBEMAIL is not set, so nobody gets '
+run env DEBEMAIL=somebody@example.org env -u MAKEFLAGS -u MAKELEVEL make -s -C "$one" deb B="$one/build" VERSION="$version.1"
+same 'an address that is set' '0:fiberize developers <somebody@example.org>' \
+	"$code:$(dpkg-deb -f "$one/build/fiberize_$version.1_$(dpkg --print-architecture).deb" Maintainer)"
+rm -f "$one"/build/*"_$version.1_"*.deb
 for deb in fiberize_"$version"_amd64 fiberize-dbgsym_"$version"_amd64 aarch64/fiberize_"$version"_arm64 \
 	aarch64/fiberize-dbgsym_"$version"_arm64; do
 	[ "${deb##*_}" != amd64 ] || [ "$(dpkg --print-architecture)" = amd64 ] || continue

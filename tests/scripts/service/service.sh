@@ -6,6 +6,8 @@
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../../lib/judge.inc"
+# shellcheck source=tests/lib/booted.inc
+. "$(dirname "$0")/../../lib/booted.inc"
 need systemd-analyze systemctl setpriv
 export SYSTEMD_LOG_LEVEL=warning
 
@@ -266,28 +268,6 @@ like 'help' 'usage: fiberize *enable *' "$out"
 
 # ---- below a systemd of its own
 
-cat >"$work/boot" <<'BOOT'
-set -e
-mount --make-rprivate /
-for dir in /run /etc/systemd/system /usr/lib/systemd/system; do
-	mount -t tmpfs tmpfs "$dir"
-done
-umount -R /sys/fs/cgroup || :
-mount -t tmpfs tmpfs /sys/fs/cgroup
-mkdir /sys/fs/cgroup/systemd /sys/fs/cgroup/unified
-if mount -t cgroup -o none,name=systemd cgroup /sys/fs/cgroup/systemd; then
-	mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified || :
-else
-	mount -t cgroup2 cgroup2 /sys/fs/cgroup
-fi
-cp "$units"/*.service /usr/lib/systemd/system
-cd /usr/lib/systemd/system
-for name in sysinit basic shutdown exit; do
-	printf '[Unit]\nDefaultDependencies=no\n' >$name.target
-done
-printf '[Unit]\nDefaultDependencies=no\nWants=work.service\n' >work.target
-exec env container=fiberize-test "$systemd" --system --unit=work.target
-BOOT
 cat >"$work/work" <<'WORK'
 # preload NAME: its LD_PRELOAD, as systemd understands the unit
 preload()
@@ -325,8 +305,6 @@ for name in live strict filtered; do
 	look $name disabled
 	systemctl stop $name
 done
-echo END
-kill -s RTMIN+14 1 || kill -KILL 1
 WORK
 unit live
 unit strict MemoryDenyWriteExecute=yes SystemCallFilter=@system-service
@@ -341,26 +319,10 @@ unit env5 'Environment=LD_PRELOAD=/a.so' '[X-Other]' 'Environment=LD_PRELOAD=/ot
 for name in live strict filtered env0 env1 env2 env3 env4 env5; do
 	sed -i "s#/bin/server#$tree/bin/server#" "$units/$name.service"
 done
-printf '%s\n' '[Unit]' 'DefaultDependencies=no' '[Service]' "WorkingDirectory=$work" \
-	"StandardOutput=file:$work/booted" "StandardError=file:$work/booted.err" \
-	"Environment=units=$units fiberize=$fiberize library=$library" \
-	"ExecStart=/bin/sh $work/work" >"$units/work.service"
 rm -rf "$units/masked.service" "$units"/odd.service
-systemd=
-for file in /usr/lib/systemd/systemd /lib/systemd/systemd; do
-	[ ! -x $file ] || systemd=$file
-done
-if [ "$(id -u)" != 0 ] || ! unshare --pid --mount --uts --ipc --cgroup --fork --mount-proc true 2>/dev/null ||
-	[ -z "$systemd" ]; then
-	skip 'below systemd' 'needs systemd, and root that may make namespaces'
-	finish
-fi
-units=$units systemd=$systemd limited timeout 120 unshare --pid --mount --uts --ipc --cgroup --fork --mount-proc \
-	--kill-child sh "$work/boot" >"$work/console" 2>&1
-if [ ! -s "$work/booted" ]; then
-	skip 'below systemd' "it does not start here: $(tail -n 1 "$work/console")"
-	finish
-fi
+can_boot || { skip 'below systemd' "$why"; finish; }
+boot 120 "cp '$units'/*.service ." "units=$units" "fiberize=$fiberize" "library=$library" ||
+	{ skip 'below systemd' "$why"; finish; }
 same 'below systemd: came to the end' END "$(tail -n 1 "$work/booted")"
 for n in 0 1 2 3 4 5; do
 	has "LD_PRELOAD of unit $n, as systemd reads it" "$work/booted" "^PASS env$n"
