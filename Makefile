@@ -95,7 +95,7 @@ PRELOAD_OBJ := $(patsubst %,$(B)/%.o,$(basename $(PRELOAD_SRC)))
 
 # What /etc/ld.so.preload names, for 64-bit programs, and for those of 32 bits where there are some.
 STUB := $(B)/libfiberize-preload.so $(if $(filter x86_64,$(CPU)),$(B)/lib32/libfiberize-preload.so)
-LIBRARY := $(B)/libfiberize.so $(B)/libfz_runtime.a $(STUB)
+LIBRARY := $(B)/libfiberize.so $(B)/libfz_runtime.a $(STUB) $(B)/loader-links
 # Files that "fiberize bench" reads and runs.
 BENCH_SRC := $(addprefix scripts/bench/,bench.sh figures.awk median.awk verdict.awk wrk.lua) \
 	$(wildcard scripts/bench/report/*.awk scripts/bench/report/*.gp scripts/bench/report/*.inc)
@@ -190,6 +190,28 @@ $(B)/lib32/libfiberize-preload.so: preload/stub/other_class.c Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
 	$(Q)$(CC) -m32 -O2 -fPIC $(WARN) $(SAME) $< -o $@ $(STUB_LINK)
+
+# What $$LIB stands for: the end of the directory of libc, for this glibc's loader; for other loaders of this CPU; and for
+# those of 32-bit programs.
+LIB_OWN = $(or $(patsubst %,lib/%,$(shell $(CC) -print-multiarch 2>/dev/null)),$(notdir $(patsubst %/,%,$(dir \
+	$(realpath $(shell $(CC) -print-file-name=libc.so.6))))),lib64)
+LIB_STUB = $(sort $(LIB_OWN) lib64)
+LIB_STUB32 = $(if $(filter x86_64,$(CPU)),$(filter-out $(LIB_STUB),lib/i386-linux-gnu lib32 lib))
+# A glibc that is not the system's reads lib. So do 32-bit programs where those of 64 bits read lib64.
+LIB_OTHER = $(filter-out $(LIB_OWN),lib64 $(if $(filter lib64,$(LIB_OWN)),,lib))
+LIB_ALL = $(sort $(LIB_STUB) $(LIB_STUB32) $(LIB_OTHER))
+
+# $(call LOADER_LINKS,DIR): links DIR/$$LIB/libfiberize.so, for LD_PRELOAD, by which each loader finds what fits: this
+# glibc's the library; another glibc's the stub, because the library may need a newer one; those of 32-bit programs a library
+# that does nothing.  The loader of musl does not expand $$LIB, and ignores a library that is missing.
+LOADER_LINKS = link() { install -d $(1)/"$$2" && ln -sfr $(1)/"$$1" $(1)/"$$2/libfiberize.so"; }; \
+	link libfiberize.so $(LIB_OWN) && for dir in $(LIB_OTHER); do link libfiberize-preload.so $$dir || exit; done && \
+	for dir in $(filter-out $(LIB_OTHER),$(LIB_STUB32)); do link lib32/libfiberize-preload.so $$dir || exit; done
+
+$(B)/loader-links: Makefile
+	@mkdir -p $(@D)
+	$(Q)$(call LOADER_LINKS,$(B))
+	$(Q)touch $@
 
 # ---- the launcher and what "fiberize bench" and "fiberize check" are made of:
 # ordinary programs, with none of the library's flags.
@@ -585,10 +607,6 @@ gdbdir := $(if $(filter /usr,$(PREFIX)),$(DESTDIR)/usr/share/gdb/auto-load/usr/l
 EXAMPLES := alerts.yml cdi.json dashboard.json fiberize.conf profiles.conf seccomp.json
 PAGES := scripts/package/CHANGELOG.md scripts/package/SECURITY.md scripts/service/SERVICES.md scripts/kubernetes/PODS.md
 
-# What $$LIB may stand for in /etc/ld.so.preload: Debian's libraries, and those of others.
-STUB_DIRS = $(patsubst %,lib/%,$(shell $(CC) -print-multiarch)) lib64
-STUB_DIRS32 = $(if $(filter x86_64,$(CPU)),lib/i386-linux-gnu lib32 lib)
-
 # Characters in paths that the shell or sed would change.
 HASH := \#
 ODD := $(strip $(findstring ',$(DESTDIR)) $(foreach c,' & \ $(HASH),$(findstring $(c),$(PREFIX))))
@@ -601,10 +619,11 @@ install: all
 		'$(mandir)/man7' '$(completiondir)' '$(exampledir)' '$(gdbdir)'
 	$(Q)install -m 755 $(B)/fiberize '$(bindir)/fiberize'
 	$(Q)install -m 644 $(B)/libfiberize.so '$(libdir)/libfiberize.so'
-	$(Q)for dir in $(STUB_DIRS); do install -d '$(libdir)'/"$$dir" && \
+	$(Q)for dir in $(LIB_STUB); do install -d '$(libdir)'/"$$dir" && \
 		ln -sf "$$(echo "$$dir" | sed 's#[^/]*#..#g')/libfiberize-preload.so" '$(libdir)'/"$$dir"; done
-	$(Q)for dir in $(STUB_DIRS32); do install -d '$(libdir)'/"$$dir" && \
+	$(Q)for dir in $(LIB_STUB32); do install -d '$(libdir)'/"$$dir" && \
 		install -m 644 $(B)/lib32/libfiberize-preload.so '$(libdir)'/"$$dir"; done
+	$(Q)$(call LOADER_LINKS,'$(libdir)')
 	$(Q)install -m 644 $(B)/libfiberize-preload.so '$(libdir)'
 	$(Q)install -m 644 $(addprefix $(B)/libexec/,$(BENCH_TEXT) unit.awk unit.sh) '$(libexecdir)'
 	$(Q)for file in $(KUBERNETES_TEXT); do install -D -m 644 $(B)/libexec/"$$file" '$(libexecdir)'/"$$file"; done
@@ -625,7 +644,8 @@ uninstall:
 		'$(mandir)/man1/fiberize.1' '$(mandir)/man7/libfiberize.7' \
 		'$(completiondir)/fiberize' $(patsubst %,'$(exampledir)/%',$(EXAMPLES)) \
 		$(patsubst %,'$(docdir)/%',$(notdir $(PAGES))) '$(gdbdir)/libfiberize.so-gdb.py'
-	$(Q)for dir in . $(STUB_DIRS) $(STUB_DIRS32); do rm -f '$(libdir)'/"$$dir/libfiberize-preload.so"; \
+	$(Q)for dir in . $(LIB_ALL); do \
+		rm -f '$(libdir)'/"$$dir/libfiberize-preload.so" '$(libdir)'/"$$dir/libfiberize.so"; \
 		[ "$$dir" = . ] || [ ! -d '$(libdir)'/"$$dir" ] || \
 		(cd '$(libdir)' && rmdir -p --ignore-fail-on-non-empty "$$dir"); done
 	$(Q)for dir in '$(gdbdir)'  '$(libdir)' '$(libexecdir)/kubernetes/base' '$(libexecdir)/kubernetes/by-hand' \

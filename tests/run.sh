@@ -336,7 +336,7 @@ list_scripts() {
 	for script in $long launcher_bench launcher_bench_errors bench_report programs_bench uring_server model model_reach faults install coexist inspect \
 			inspect_ps inspect_changes inspect_core inspect_elsewhere inspect_places top top_screen trace libc cpus check \
 			check_secure check_running service services_page kubernetes pods_page status texts burst launcher_programs launcher_options launcher_profiles \
-			launcher_exec fuzz forbidden everywhere everywhere_roots starts messages monitoring stat stats redirect dns cancel_race soak spin watch in_time; do
+			launcher_exec launcher_children fuzz forbidden everywhere everywhere_roots starts messages monitoring stat stats redirect dns cancel_race soak spin watch in_time; do
 		found=("$root/tests/scripts"/*/"$script.sh")
 		[ -e "${found[0]}" ] || die "no room of tests/scripts has a $script.sh"
 		[ ${#found[@]} -eq 1 ] || die "two rooms of tests/scripts have a $script.sh"

@@ -15,20 +15,23 @@ static const char *base_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Would the dynamic loader find this library by `word`: by its path, or by its file name alone? */
+/*
+ * Would the dynamic loader load this library by `word`, or the stub, which loads this library? The name of the file
+ * decides, because only the loader knows what $LIB in `word` stands for. The file decides if its name is another one.
+ */
 static bool is_ours(const char *word, const char *ours)
 {
+	const char *base = base_of(word);
 	struct stat a, b;
 
-	if (strcmp(word, ours) == 0)
+	if (strcmp(base, base_of(ours)) == 0 || strcmp(base, "libfiberize.so") == 0 ||
+	    strcmp(base, "libfiberize-preload.so") == 0)
 		return true;
-	if (!strchr(word, '/'))
-		return strcmp(word, base_of(ours)) == 0;
-	return stat(word, &a) == 0 && stat(ours, &b) == 0 && a.st_dev == b.st_dev &&
+	return strchr(word, '/') && stat(word, &a) == 0 && stat(ours, &b) == 0 && a.st_dev == b.st_dev &&
 	       a.st_ino == b.st_ino;
 }
 
-/* Remove this library from the list, in place. Returns true if nothing is left. */
+/* Remove this library and the stub from the list, in place. Returns true if nothing is left. */
 static bool strip(char *list, const char *ours)
 {
 	char *to = list, *from = list;

@@ -8,8 +8,8 @@
  */
 
 /*
- * Remove this library, and nothing else, from LD_PRELOAD in the program's own environment, at
- * start-up. A program that this one executes by any call inherits that environment; so does an
+ * Remove this library and the stub (preload/stub), and nothing else, from LD_PRELOAD in the program's own
+ * environment, at start-up. A program that this one executes by any call inherits that environment; so does an
  * environment that the program makes from its own.
  */
 void fz_children_without_us(char **envp);

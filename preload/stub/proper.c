@@ -6,6 +6,7 @@
 #include <asm/unistd.h>
 #include <linux/fcntl.h>
 #include <linux/mman.h>
+#include <string.h>
 
 #include "arch/arch.h"
 #include "fit.h"
@@ -54,6 +55,7 @@ static const char *why_unfit(int fd)
 
 const char *fz_proper_find(const char *own_path, char *path, size_t size)
 {
+	static const char name[] = "libfiberize.so";
 	const char *directory_end = own_path;
 	const char *why;
 	long fd = -1;
@@ -63,7 +65,8 @@ const char *fz_proper_find(const char *own_path, char *path, size_t size)
 	if (!own_path)
 		return "the loader does not know this library";
 	directory_end = fz_text_base(own_path);
-	for (int up = 0; failed(fd) && up <= PARENTS; up++) {
+	/* By the name libfiberize.so there is this library itself in its directory (stub.c, is_asked_for()). */
+	for (int up = strcmp(directory_end, name) == 0; failed(fd) && up <= PARENTS; up++) {
 		struct fz_text_buffer b = { path, path + size, false };
 
 		for (const char *c = own_path; c < directory_end; c++) {
@@ -73,7 +76,7 @@ const char *fz_proper_find(const char *own_path, char *path, size_t size)
 		}
 		for (int i = 0; i < up; i++)
 			fz_text_put(&b, "../");
-		fz_text_put(&b, "libfiberize.so");
+		fz_text_put(&b, name);
 		if (b.full)
 			return "its path is too long";
 		fd = fz_syscall4(__NR_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);

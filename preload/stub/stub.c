@@ -27,12 +27,15 @@ enum {
 
 static char path[PATH], arguments[ARGUMENTS], variables[VARIABLES];
 
-/* Is this library loaded because LD_PRELOAD names it, for this program and those that it starts? */
+/*
+ * Does LD_PRELOAD name this library, for this program and those that it starts? By .../$LIB/libfiberize.so, too, loaders
+ * find this library, if their $LIB is not the one of this machine's glibc (Makefile, LOADER_LINKS).
+ */
 static bool is_asked_for(char **envp)
 {
 	const char *list = fz_stub_variable(envp, "LD_PRELOAD");
 
-	return list && fz_text_contains(list, "libfiberize-preload.so");
+	return list && (fz_text_contains(list, "libfiberize-preload.so") || fz_text_contains(list, "libfiberize.so"));
 }
 
 /* Is this the init process? Not even a profile switches fibers on there: all other processes depend on it. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "installed.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <gnu/libc-version.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,4 +100,57 @@ struct object *installed_library(const char *named)
 	free(found);
 	free(path);
 	return library;
+}
+
+/* ---- the name for LD_PRELOAD -------------------------------------------- */
+
+/* The last parts of a path, as many as there are slashes in front of them. NULL: it has not so many. */
+static const char *last_parts(const char *path, int slashes)
+{
+	const char *at = path + strlen(path);
+
+	while (at > path)
+		if (*--at == '/' && --slashes == 0)
+			return at + 1;
+	return NULL;
+}
+
+static bool is_same_file(const char *one, const char *other)
+{
+	struct stat a, b;
+
+	return stat(one, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+const char *installed_loader_directory(const char *library)
+{
+	const char *name = strrchr(library, '/') + 1;
+	char *directory, *link;
+	const char *tail;
+	Dl_info libc;
+
+	/* glibc's $LIB is the end of the directory that libc is installed in: lib64, or lib/x86_64-linux-gnu. */
+	if (!dladdr(gnu_get_libc_version(), &libc) || !strrchr(libc.dli_fname, '/'))
+		return NULL;
+	directory = print("%.*s", (int)(strrchr(libc.dli_fname, '/') - libc.dli_fname), libc.dli_fname);
+	for (int parts = 2; parts > 0; parts--) {
+		tail = last_parts(directory, parts);
+		if (!tail)
+			continue;
+		link = print("%.*s%s/%s", (int)(name - library), library, tail, name);
+		if (is_same_file(link, library))
+			return tail;
+		free(link);
+	}
+	free(directory);
+	return NULL;
+}
+
+const char *installed_preload_name(const char *library)
+{
+	const char *name = strrchr(library, '/') + 1;
+
+	if (!installed_loader_directory(library))
+		return library;
+	return print("%.*s$LIB/%s", (int)(name - library), library, name);
 }

@@ -22,4 +22,17 @@ const char *installed_libexec(void);
  */
 struct object *installed_library(const char *named);
 
+/*
+ * What $LIB stands for, for the loader of this machine's glibc, if the library's directory has a link at
+ * $LIB/NAME-OF-THE-LIBRARY that leads to the library; otherwise NULL.
+ */
+const char *installed_loader_directory(const char *library);
+
+/*
+ * The name by which LD_PRELOAD names the library: DIRECTORY/$LIB/NAME if there is such a link, otherwise the library's
+ * path. Each loader finds by $LIB the file that is for its programs, or none: the one of musl does not expand $LIB, and
+ * ignores a file that is missing, but ends a program if the library lacks a function of glibc.
+ */
+const char *installed_preload_name(const char *library);
+
 #endif

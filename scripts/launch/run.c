@@ -9,6 +9,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "installed.h"
 #include "say.h"
 
 void run_find(const char *name, const struct object *library, bool force, struct program *ret)
@@ -27,12 +28,22 @@ void run_find(const char *name, const struct object *library, bool force, struct
 
 /* ---- LD_PRELOAD --------------------------------------------------------- */
 
+static const char *base_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Is it this library, another copy of it, or libfiberize-preload.so, which would load it, too? */
 static bool is_ours(const char *word, const char *library)
 {
-	static const char name[] = "libfiberize.so";
-	const char *slash = strrchr(word, '/');
+	static const char *const names[] = { "libfiberize.so", "libfiberize-preload.so" };
 
-	return strcmp(slash ? slash + 1 : word, name) == 0 || strcmp(word, library) == 0;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strcmp(base_of(word), names[i]) == 0)
+			return true;
+	return strcmp(word, library) == 0 || strcmp(word, installed_preload_name(library)) == 0;
 }
 
 /* The value of LD_PRELOAD that the loader uses: the last one, if it is set several times.  NULL: not set. */
@@ -74,7 +85,7 @@ static char *preload(const struct program *p, const char *library)
 	if (p->native)
 		return NULL;
 	others = run_preloaded_by_others(library);
-	if (asprintf(&list, "%s%s%s", library, *others ? ":" : "", others) < 0)
+	if (asprintf(&list, "%s%s%s", installed_preload_name(library), *others ? ":" : "", others) < 0)
 		die(EXIT_OTHER, "no memory");
 	free(others);
 	return list;

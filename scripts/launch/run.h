@@ -19,7 +19,7 @@
  */
 void run_find(const char *name, const struct object *library, bool force, struct program *ret);
 
-/* The value of LD_PRELOAD without this library and other copies of it; the caller frees it. */
+/* The value of LD_PRELOAD without this library, other copies of it and libfiberize-preload.so; the caller frees it. */
 char *run_preloaded_by_others(const char *library);
 
 /* Print what run_exec() would do, as one shell command, on standard output. */

@@ -27,11 +27,12 @@ _Noreturn void service(struct settings *s, char **words)
 	static char variables[FZ_OPTION_COUNT][4096];
 	char script[4096], count[16];
 	size_t word_count = 0, used = 0, next = 0;
+	const char *library, *loader_directory;
 	char **all;
 
 	while (words[word_count])
 		word_count++;
-	all = calloc(word_count + FZ_OPTION_COUNT + 8, sizeof(*all));
+	all = calloc(word_count + FZ_OPTION_COUNT + 9, sizeof(*all));
 	if (!all)
 		die(EXIT_OTHER, "no memory");
 	/* Leave out --library: the unit gets the library's path in LD_PRELOAD. */
@@ -50,11 +51,14 @@ _Noreturn void service(struct settings *s, char **words)
 	if (access(script, R_OK) != 0)
 		die(EXIT_OTHER, "cannot find %s, a part of fiberize; is it installed completely?", script);
 	snprintf(count, sizeof(count), "%zu", used);
+	library = installed_library(s->value[FZ_OPTION_ID_library])->path;
+	loader_directory = installed_loader_directory(library);
 	all[next++] = (char *)"/bin/sh";
 	all[next++] = script;
 	all[next++] = words[0];
 	all[next++] = (char *)installed_self();
-	all[next++] = installed_library(s->value[FZ_OPTION_ID_library])->path;
+	all[next++] = (char *)library;
+	all[next++] = (char *)(loader_directory ? loader_directory : "");
 	all[next++] = count;
 	for (size_t i = 0; i < used; i++)
 		all[next++] = variables[i];

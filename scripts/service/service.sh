@@ -3,9 +3,10 @@
 #
 # scripts/service/service.sh - "fiberize enable", "disable" and "status" of a service of systemd.
 #
-#	service.sh COMMAND SELF LIBRARY COUNT [VARIABLE=VALUE...] [--root DIR] SERVICE
+#	service.sh COMMAND SELF LIBRARY LIB COUNT [VARIABLE=VALUE...] [--root DIR] SERVICE
 #
 # SELF is the path of the launcher.  The drop-in preloads LIBRARY and sets the variables; COUNT is their number.
+# LIB is what $LIB stands for, for this machine's loader, if LD_PRELOAD can name LIBRARY by it; otherwise empty.
 set -u
 export LC_ALL=C
 
@@ -83,7 +84,7 @@ overriding_file()
 	done | tail -n 1
 }
 
-# covering KEY: prints the longest path of a setting that is the library or a folder above it, without its options.
+# covering KEY FILE: prints the longest path of a setting that is the file or a folder above it, without its options.
 covering()
 {
 	facts "$1" | while IFS= read -r value; do
@@ -93,12 +94,13 @@ covering()
 		Bind*) value=${value#*:} ;;
 		esac
 		value=${value%%:*}
-		case $library in
+		case $2 in
 		"$value" | "${value%/}"/*) printf '%s %s\n' "${#value}" "$value" ;;
 		esac
 	done | sort -n | tail -n 1 | cut -d ' ' -f 2-
 }
 
+# hidden_by FILE: prints the setting because of which the service has no such file
 hidden_by()
 {
 	for key in RootDirectory RootImage; do
@@ -108,7 +110,7 @@ hidden_by()
 			return
 		fi
 	done
-	case $library in
+	case $1 in
 	/home/* | /root/* | /run/user/*)
 		value=$(facts ProtectHome)
 		[ -z "$value" ] || [ "$value" = read-only ] || is_no "$value" || printf 'ProtectHome=%s' "$value"
@@ -118,9 +120,9 @@ hidden_by()
 	esac
 	# What takes a path away, and what gives it or a part of it back.
 	for keys in InaccessiblePaths: TemporaryFileSystem:BindPaths:BindReadOnlyPaths NoExecPaths:ExecPaths; do
-		taken=$(covering "${keys%%:*}")
+		taken=$(covering "${keys%%:*}" "$1")
 		for key in $(printf '%s' "${keys#*:}" | tr ':' ' '); do
-			given=$(covering "$key")
+			given=$(covering "$key" "$1")
 			[ ${#given} -lt ${#taken} ] || taken=
 		done
 		if [ -n "$taken" ]; then
@@ -147,10 +149,20 @@ path_of()
 	esac
 }
 
+# Sets named, the name by which LD_PRELOAD names the library: by $LIB, as the launcher does, if the service sees the link.
+name_library()
+{
+	link=${library%/*}/$lib/${library##*/}
+	named=$library
+	[ -z "$lib" ] || [ "$(readlink -f "$root$link")" != "$(readlink -f "$root$library")" ] ||
+		[ -n "$(hidden_by "$link")" ] || named="${library%/*}/\$LIB/${library##*/}"
+}
+
 # The drop-in counts for every command of the unit, and the loader of another libc ends a program that the library is
-# preloaded into.
+# preloaded into by its path.
 others_must_run()
 {
+	[ "$named" = "$library" ] || return 0
 	bad=$(facts also | awk -F '\t' '!seen[$2]++' | while IFS="$tab" read -r key program; do
 		path=$(path_of "$program")
 		[ -f "$path" ] || continue
@@ -164,16 +176,17 @@ others_must_run()
 must_have_effect()
 {
 	[ -e "$root$library" ] || die $EX_NO_EFFECT "$library: not there$(is_below); install fiberize there"
+	name_library
 	[ -z "$(facts unset)" ] ||
 		die $EX_NO_EFFECT "$service: its UnsetEnvironment= takes LD_PRELOAD away; delete that first"
 	file=$(overriding_file)
 	[ -z "$file" ] ||
-		die $EX_NO_EFFECT "$service: $file sets LD_PRELOAD, and counts more than a drop-in: add $library there"
+		die $EX_NO_EFFECT "$service: $file sets LD_PRELOAD, and counts more than a drop-in: add $named there"
 	file=$(facts preload_file)
 	[ -z "$file" ] || [ "$file" = "$unit" ] ||
 		[ "$(printf '%s\n' "${file##*/}" "$name" | sort | tail -n 1)" = "$name" ] ||
 		die $EX_NO_EFFECT "$service: $file sets LD_PRELOAD or empties Environment=, and counts more than $name: rename it"
-	hidden=$(hidden_by)
+	hidden=$(hidden_by "$library")
 	[ -z "$hidden" ] || die $EX_NO_EFFECT "$service: $library is not there for it, because of $hidden"
 	drops=$(facts env_drops)
 	[ -z "$drops" ] || die $EX_NO_EFFECT "$service: its env takes LD_PRELOAD away by $drops; delete that first"
@@ -200,11 +213,11 @@ quoted()
 # A % in the library's path is doubled; a % in the unit's text is left, because systemd expands it.
 preload_value()
 {
-	printf '%s' "$library" | sed 's/%/%%/g'
+	printf '%s' "$named" | sed 's/%/%%/g'
 	facts preload | tr ' ' ':' | tr ':' '\n' |
 		while IFS= read -r other; do
 			case $other in
-			'' | *libfiberize.so) ;;
+			'' | *libfiberize.so | *libfiberize-preload.so) ;;
 			*) printf ':%s' "$other" ;;
 			esac
 		done
@@ -384,8 +397,8 @@ status_of_service()
 
 # ---- the command line
 
-command=$1 self=$2 library=$3 variables=$4
-shift 4
+command=$1 self=$2 library=$3 lib=$4 variables=$5
+shift 5
 # Move the variables behind the words of the command line.
 count=$variables root=
 while [ "$count" -gt 0 ]; do

@@ -206,7 +206,7 @@ if [ "$(nproc)" -ge 2 ] && taskset -c 0,1 true 2>/dev/null; then
 else
 	skip 'bench: pinned' 'there is one CPU only'
 fi
-LD_PRELOAD=$library
+LD_PRELOAD=$build/libfiberize-preload.so:$library
 export LD_PRELOAD
 good_bench 'bench: natively means without the library' "$json" "$fiberize" bench --rounds 1 \
 	--load "for p in \$(pgrep -xf '$work/server plain $port'); do grep -q $library /proc/\$p/maps && exit; done

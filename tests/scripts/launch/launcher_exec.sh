@@ -68,7 +68,7 @@ prints 'arguments behind --' "$("$work/bin/args" "$@")" "$fiberize" -- "$work/bi
 run env -i "A=x${newline}FIBERIZE_FOO=1" PATH="$PATH" "$fiberize" env
 same 'environment: nothing but LD_PRELOAD and our mark is added' \
 	"$(printf 'A=x\nFIBERIZE_FOO=1\nFIBERIZE_LAUNCHED=N\nLD_PRELOAD=%s\nPATH=%s\n' \
-		"$library" "$PATH" | sort)" \
+		"$named_library" "$PATH" | sort)" \
 	"$(printf '%s\n' "$out" | sed 's/^FIBERIZE_LAUNCHED=[0-9]* [0-9]*:[0-9]*:[0-9]*$/FIBERIZE_LAUNCHED=N/' | sort)"
 # Names that a shell cannot hold, that mean something to it, that are the launcher's.
 # environment COMMAND...: the variables of printenv -0, run by that
@@ -83,10 +83,10 @@ environment()
 bytes=$(awk 'BEGIN { for (i = 1; i < 256; i++) printf "\\0%03o", i }')
 bytes=$(printf '%b.' "$bytes")
 same 'environment: whatever the names' "$(environment "$(command -v env)" \
-	FIBERIZE_LAUNCHED=N LD_PRELOAD="$library")" "$(environment "$fiberize" --no-profiles)"
-prints 'environment: twice' "c$newline$library" \
+	FIBERIZE_LAUNCHED=N LD_PRELOAD="$named_library")" "$(environment "$fiberize" --no-profiles)"
+prints 'environment: twice' "c$newline$named_library" \
 	env a.b=c "$fiberize" "$fiberize" printenv a.b LD_PRELOAD
-prints 'LD_PRELOAD of others is kept, behind ours' "$library:libm.so.6:libdl.so.2" \
+prints 'LD_PRELOAD of others is kept, behind ours' "$named_library:libm.so.6:libdl.so.2" \
 	env LD_PRELOAD='libm.so.6 libdl.so.2' "$fiberize" printenv LD_PRELOAD
 cat >"$work/doubled.c" <<'END'
 #include <unistd.h>
@@ -101,8 +101,8 @@ int main(int argc, char **argv)
 }
 END
 "$CC" -w -o "$work/bin/doubled" "$work/doubled.c"
-prints 'LD_PRELOAD twice in the environment' "$library:libm.so.6" \
+prints 'LD_PRELOAD twice in the environment' "$named_library:libm.so.6" \
 	"$work/bin/doubled" "$fiberize" printenv LD_PRELOAD "PATH=$PATH"
-prints 'twice is once' "$library" "$fiberize" "$fiberize" printenv LD_PRELOAD
+prints 'twice is once' "$named_library" "$fiberize" "$fiberize" printenv LD_PRELOAD
 
 finish

@@ -9,13 +9,13 @@
 # shellcheck source=tests/lib/launcher.inc
 . "$(dirname "$0")/../../lib/launcher.inc"
 
-prints 'run is the same' "$library" "$fiberize" run printenv LD_PRELOAD
+prints 'run is the same' "$named_library" "$fiberize" run printenv LD_PRELOAD
 prints 'run with options' 3 "$fiberize" run -p 3 printenv FIBERIZE_PROCESSORS
 prints 'a dry run prints what would be' \
-	"env FIBERIZE_PROCESSORS=3 FIBERIZE_STATS=1 LD_PRELOAD=$library true 'a b' 'it'\\''s' ''" \
+	"env FIBERIZE_PROCESSORS=3 FIBERIZE_STATS=1 'LD_PRELOAD=$named_library' true 'a b' 'it'\\''s' ''" \
 	env FIBERIZE_STATS=1 "$fiberize" --dry-run -p 3 true 'a b' "it's" ''
 "$fiberize" --dry-run sh -c 'printf "<%s>" "$LD_PRELOAD" "$1"' - "q'uo te${newline}" >"$work/plan"
-prints 'what a dry run prints can be run' "<$library><q'uo te${newline}>" sh "$work/plan"
+prints 'what a dry run prints can be run' "<$named_library><q'uo te${newline}>" sh "$work/plan"
 refused 'a dry run refuses as well' 127 '*no such program in PATH' \
 	"$fiberize" --dry-run no-such-program
 
@@ -132,7 +132,7 @@ for mode in 666 664 602; do
 	chmod $mode "$conf"
 	run "$fiberize" printenv LD_PRELOAD FIBERIZE_PROCESSORS
 	same "profile: not if others may write it ($mode)" \
-		"fiberize: $conf: ignored: others may write it (mode $mode); chmod go-w it/$library" "$err/$out"
+		"fiberize: $conf: ignored: others may write it (mode $mode); chmod go-w it/$named_library" "$err/$out"
 done
 run "$fiberize" check --json printenv
 same 'profile: not if others may write it: check' 0 "$code"
@@ -143,13 +143,13 @@ if [ "$(id -u)" = 0 ]; then
 	chown 65534 "$conf"
 	run "$fiberize" printenv LD_PRELOAD FIBERIZE_PROCESSORS
 	same 'profile: not if it belongs to somebody else' \
-		"fiberize: $conf: ignored: it belongs to user 65534, not to root or to user 0/$library" \
+		"fiberize: $conf: ignored: it belongs to user 65534, not to root or to user 0/$named_library" \
 		"$err/$out"
 	mkdir -p "$work/home/.config/fiberize"
 	printf '[printenv]\nlibrary = /no/such.so\n' >"$work/home/.config/fiberize/b.conf"
 	chown -R 65534 "$work/home"
 	run env -u XDG_CONFIG_HOME HOME="$work/home" "$fiberize" printenv LD_PRELOAD
-	same "profile: not of another's HOME" "$library" "$out"
+	same "profile: not of another's HOME" "$named_library" "$out"
 	like "profile: not of another's HOME: message" '*/b.conf: ignored: it belongs to user 65534*' "$err"
 	# Nor must what is no regular file there end the start.
 	rm "$work/home/.config/fiberize/b.conf"
@@ -159,7 +159,7 @@ if [ "$(id -u)" = 0 ]; then
 	ln -s /etc/passwd "$work/home/.config/fiberize/f.conf"
 	chown -hR 65534 "$work/home"
 	run env -u XDG_CONFIG_HOME HOME="$work/home" "$fiberize" printenv LD_PRELOAD
-	same "profile: no regular file in another's HOME" "$library" "$out"
+	same "profile: no regular file in another's HOME" "$named_library" "$out"
 	same "profile: no regular file in another's HOME: messages" 4 \
 		"$(grep -c '/[cdef].conf: ignored: it belongs to user 65534' <<<"$err")"
 	chown 0 "$conf"

@@ -33,7 +33,7 @@ refused 'not installed at all' 115 '*neither installed nor built*' "$work/empty/
 prints 'a relative name becomes absolute' "$work/libother.so" \
 	sh -c 'cd "$1" && exec "$2" --library ./libother.so printenv LD_PRELOAD' - "$work" "$fiberize"
 ln -s "$fiberize" "$work/bin/by-link"
-prints 'started through a symbolic link' "$library" "$work/bin/by-link" printenv LD_PRELOAD
+prints 'started through a symbolic link' "$named_library" "$work/bin/by-link" printenv LD_PRELOAD
 
 # ---- programs
 
@@ -70,7 +70,7 @@ refused 'a device' 126 '*/dev/null: not a regular file' "$fiberize" /dev/null
 refused 'not executable, in PATH' 126 '*/plain: not executable' \
 	env PATH="$work/bin:$PATH" "$fiberize" plain
 mkdir "$work/bin/printenv"
-prints 'a directory in PATH is no program' "$library" \
+prints 'a directory in PATH is no program' "$named_library" \
 	env PATH="$work/bin:$PATH" "$fiberize" printenv LD_PRELOAD
 printf '\001\002\000\003' >"$work/bin/garbage"
 chmod +x "$work/bin/garbage"
@@ -182,7 +182,7 @@ GO
 $CC -o "$work/bin/go" "$work/go.c"
 run "$fiberize" "$work/bin/go"
 case $code:$out:$err in
-"0:"[0-9]*" dormant $library:") pass 'Go: dormant, and quiet' ;;
+"0:"[0-9]*" dormant $named_library:") pass 'Go: dormant, and quiet' ;;
 *) fail 'Go: dormant, and quiet' "$code:$out:$err" ;;
 esac
 run "$fiberize" -v "$work/bin/go"

@@ -32,10 +32,15 @@ multiarch=$($CC -print-multiarch)
 cat >"$work/want" <<END
 ./usr/bin/fiberize
 ./usr/lib/fiberize/lib/$multiarch/libfiberize-preload.so
+./usr/lib/fiberize/lib/$multiarch/libfiberize.so
 ./usr/lib/fiberize/lib/i386-linux-gnu/libfiberize-preload.so
+./usr/lib/fiberize/lib/i386-linux-gnu/libfiberize.so
 ./usr/lib/fiberize/lib/libfiberize-preload.so
+./usr/lib/fiberize/lib/libfiberize.so
 ./usr/lib/fiberize/lib32/libfiberize-preload.so
+./usr/lib/fiberize/lib32/libfiberize.so
 ./usr/lib/fiberize/lib64/libfiberize-preload.so
+./usr/lib/fiberize/lib64/libfiberize.so
 ./usr/lib/fiberize/libfiberize-preload.so
 ./usr/lib/fiberize/libfiberize.so
 ./usr/libexec/fiberize/bars.gp
@@ -92,6 +97,9 @@ same 'these files and no others' '' "$(diff "$work/want" "$work/have")"
 cp -a "$packager/usr/." "$plain/"
 cd / || exit 1
 prints 'it runs' '' "$plain/bin/fiberize" true
+# shellcheck disable=SC2016 # the loader expands it
+prints 'it names the library for each loader' "$plain/lib/fiberize/"'$LIB/libfiberize.so' \
+	"$plain/bin/fiberize" printenv LD_PRELOAD
 run "$plain/bin/fiberize" cat /proc/self/maps
 has 'the installed library is loaded' "$work/out" "$plain/lib/fiberize/libfiberize.so"
 # shellcheck disable=SC2016 # the loader expands it
@@ -142,7 +150,7 @@ verified()
 	return "$1"
 }
 has 'the drop-in names the library' "$examples/fiberize.conf" \
-	'^Environment=LD_PRELOAD=/usr/lib/fiberize/libfiberize.so$'
+	'^Environment=LD_PRELOAD=/usr/lib/fiberize/[$]LIB/libfiberize.so$'
 same 'systemd-analyze takes the drop-in' 0 "$(verified ''; echo $?)"
 like 'systemd-analyze looks at the drop-in' '?*' "$(verified 'Envirment=A=1')"
 

@@ -45,7 +45,7 @@ group_preload()
 		[ ! -e "$other" ] || [ -e "/proc/${other##*_}" ] || rm -f "$other"
 	done
 	LD_PRELOAD=$library:libm.so.6 "$fiberize" printenv LD_PRELOAD >"$work/out"
-	has 'ours is moved to the front, once' "$work/out" "^$library:libm.so.6\$"
+	has 'ours is moved to the front, once' "$work/out" "^${named_library/\$/\\$}:libm.so.6\$"
 }
 
 # ---- threads that stay native by their names

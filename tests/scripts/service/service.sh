@@ -19,6 +19,15 @@ etc=$tree/etc/systemd/system
 mkdir -p "$units" "$etc" "$tree/bin" "$tree/${build#/}"
 must cp "$library" "$tree/$library"
 must cp "$helpers/busy" "$tree/bin/server"
+# Makes the link by which the loader of this glibc finds the library in that system, in the folder $links.
+link_for_loader()
+{
+	links=$(ldd "$library" | awk '$1 == "libc.so.6" { print $3 }')
+	links=${links%/*}
+	links=${library%/*}${links#/usr}
+	must mkdir -p "$tree$links"
+	must ln -sfr "$tree$library" "$tree$links"
+}
 
 # unit NAME [LINE...]: with these lines in [Service]
 unit()
@@ -194,9 +203,29 @@ if command -v musl-gcc >/dev/null; then
 	service enable other_libc
 	same 'commands that a drop-in takes back' 0 "$code"
 	service disable other_libc
+	link_for_loader
+	unit other_libc ExecStartPre=/bin/musl 'ExecStart=/bin/server ; -/bin/musl x'
+	service enable other_libc
+	same 'commands of another libc, where there are links for loaders' 0: "$code:$err"
+	service disable other_libc
+	must rm -r "$tree${library%/*}"/lib*/
 else
 	skip 'commands of another libc' 'musl-gcc is not installed'
 fi
+link_for_loader
+# shellcheck disable=SC2016 # the loader expands it
+unit plain 'Environment=LD_PRELOAD=/a.so:/x/libfiberize.so:/y/$LIB/libfiberize-preload.so'
+service enable plain
+same 'where there are links for loaders: by these' "0::Environment=\"LD_PRELOAD=$named_library:/a.so\"" \
+	"$code:$err:$(tail -n 1 "$(dropin plain)")"
+service disable plain
+unit plain "InaccessiblePaths=$links/"
+service enable plain
+same 'where the service does not see the links: by the path' "0::Environment=\"LD_PRELOAD=$library\"" \
+	"$code:$err:$(tail -n 1 "$(dropin plain)")"
+service disable plain
+unit plain
+must rm -r "$tree${library%/*}"/lib*/
 unit hidden "InaccessiblePaths=-/nowhere -${library%/*}"
 refuses hidden 102 "*is not there for it, because of InaccessiblePaths=${library%/*}"
 unit hidden 'TemporaryFileSystem=/:ro'
@@ -272,7 +301,8 @@ cat >"$work/work" <<'WORK'
 # preload NAME: its LD_PRELOAD, as systemd understands the unit
 preload()
 {
-	systemctl show -P Environment "$1" | tr ' ' '\n' | sed -n 's/^LD_PRELOAD=//p' | grep -v '^/no'
+	# It quotes a word that has a dollar.
+	systemctl show -P Environment "$1" | tr ' ' '\n' | sed -n 's/\\\$/$/; s/^"\(LD.*\)"$/\1/; s/^LD_PRELOAD=//p' | grep -v '^/no'
 }
 for file in "$units"/env*.service; do
 	name=${file##*/}
@@ -321,7 +351,7 @@ for name in live strict filtered env0 env1 env2 env3 env4 env5; do
 done
 rm -rf "$units/masked.service" "$units"/odd.service
 can_boot || { skip 'below systemd' "$why"; finish; }
-boot 120 "cp '$units'/*.service ." "units=$units" "fiberize=$fiberize" "library=$library" ||
+boot 120 "cp '$units'/*.service ." "units=$units" "fiberize=$fiberize" "library=$named_library" ||
 	{ skip 'below systemd' "$why"; finish; }
 same 'below systemd: came to the end' END "$(tail -n 1 "$work/booted")"
 for n in 0 1 2 3 4 5; do
