@@ -29,7 +29,6 @@ AArch64) arch=arm64 ;;
 *) echo "deb.sh: $build/libfiberize.so: for a machine that has no name here" >&2; exit 1 ;;
 esac
 # An address of .invalid is nobody's (RFC 2606); SECURITY.md says so to those who have the package.
-[ -n "${DEBEMAIL-}" ] || echo 'deb.sh: DEBEMAIL is not set, so nobody gets what is written to the maintainer of this package' >&2
 maintainer="${DEBFULLNAME-fiberize developers} <${DEBEMAIL:-fiberize@fiberize.invalid}>"
 stage=$build/deb
 tree=$stage/fiberize
