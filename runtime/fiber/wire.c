@@ -38,19 +38,34 @@ static bool change_carrier(struct fz_fiber *self, int *tries)
 	return *tries < most;
 }
 
-bool fz_fiber_leave_leader(struct fz_fiber *self)
+/* Move the calling fiber until its carrier need not be left.  Returns false if no kernel thread can be had. */
+static bool leave_carrier(struct fz_fiber *self, bool (*must_leave)(struct fz_carrier *))
 {
-	const int leader = (int)fz_sys_getpid();
 	bool moved = true;
 	int tries = 0;
 
 	fz_spawner_turn_begin(self);
 	fz_enter_runtime(self);
-	while (moved && self->kind == FZ_KIND_FIBER && self->carrier->tid == leader)
+	while (moved && self->kind == FZ_KIND_FIBER && must_leave(self->carrier))
 		moved = change_carrier(self, &tries);
 	fz_leave_runtime(self);
 	fz_spawner_turn_end(self);
 	return moved;
+}
+
+static bool is_leader(struct fz_carrier *c)
+{
+	return c->tid == (int)fz_sys_getpid();
+}
+
+bool fz_fiber_leave_leader(struct fz_fiber *self)
+{
+	return leave_carrier(self, is_leader);
+}
+
+bool fz_fiber_leave_requests(struct fz_fiber *self)
+{
+	return leave_carrier(self, fz_carrier_has_requests);
 }
 
 /* The fiber has the turn (fz_spawner_turn_begin). */

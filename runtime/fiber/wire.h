@@ -38,4 +38,10 @@ void fz_fiber_wire_main(struct fz_fiber *self, const char *why);
  */
 bool fz_fiber_leave_leader(struct fz_fiber *self);
 
+/*
+ * Move the calling fiber to a kernel thread without requests in flight, whose completions would interrupt a call.  Its
+ * next switch may bring it back.  Returns false if no kernel thread can be had.  Outside the runtime.
+ */
+bool fz_fiber_leave_requests(struct fz_fiber *self);
+
 #endif
