@@ -4,6 +4,7 @@
 #include <linux/prctl.h>
 
 #include "runtime/base/die.h"
+#include "runtime/base/host.h"
 #include "runtime/base/probe.h"
 #include "runtime/fiber/cputime.h"
 #include "runtime/fiber/robust.h"
@@ -116,7 +117,8 @@ bool fz_fiber_try_wire_for(struct fz_fiber *self, const char *why)
 {
 	bool wired = true;
 
-	if (self->kind != FZ_KIND_FIBER)
+	/* A child of clone(CLONE_VM) is a kernel thread, and its fiber the thread of another process. */
+	if (self->kind != FZ_KIND_FIBER || (fz_host.is_in_child && fz_host.is_in_child()))
 		return true;
 	fz_count_wired(why);
 	fz_counting_outcome(self->carrier, FZ_OUTCOME_WIRED);
