@@ -43,7 +43,7 @@ void fz_wire_for_state_of(const char *name)
 		return;
 	if (self->kind == FZ_KIND_FIBER)
 		fz_fiber_wire_for(self, name);
-	/* In a child of clone(CLONE_VM) it still is a fiber: the record is that of the thread that has made the child. */
+	/* In a child of clone(CLONE_VM) it still is a fiber: the record is that of the child's maker. */
 	if (self->kind != FZ_KIND_FIBER)
 		self->thread.owns_kernel_state = true;
 }

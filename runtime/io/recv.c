@@ -212,7 +212,8 @@ static bool is_for_attempts(const struct fz_io_call *own, uint32_t info)
 	       fz_sys_readable(&msg->control_len) && msg->control_len;
 }
 
-static int64_t receive_by_attempts(struct fz_fiber *self, const struct fz_op *op, const struct fz_io_call *own, uint32_t info)
+static int64_t receive_by_attempts(struct fz_fiber *self, const struct fz_op *op,
+				   const struct fz_io_call *own, uint32_t info)
 {
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(op->fd);
 	struct fz_io_attempt a = {
