@@ -361,6 +361,7 @@ static void fill_host(void)
 		.thread_create = fz_host_thread_create,
 		.threads_begin = fz_host_threads_begin,
 		.fork_notice = fz_fork_notice,
+		.is_in_child = fz_redirect_in_child,
 		.needs_no_turn = fz_modules_locked,
 		.threads_end = fz_host_threads_end,
 		.run_thread = fz_host_run_thread,

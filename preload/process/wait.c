@@ -4,6 +4,8 @@
  * fiber parks until one has.  Where the ring cannot wait for children (epoll, older kernels), the
  * real call waits.
  */
+#include <limits.h>
+
 #include "preload/gate.h"
 #include "preload/process/parent.h"
 #include "preload/real_call.h"
@@ -67,43 +69,81 @@ static int without_child(struct fz_fiber *self)
 	return (int)fz_leave(-ECHILD);
 }
 
+/* A wait for a child, by wait4 or by waitid. */
+struct wanted {
+	int type;		/* with id and options, as of waitid */
+	id_t id;
+	int options;
+	bool by_wait4;		/* with these arguments: */
+	pid_t pid;
+	int *status;
+	int wait4_options;
+	struct rusage *usage;
+	siginfo_t found;	/* by waitid: not the program's, which is stored to at the end alone */
+};
+
+/* Look without waiting. Returns the child, 0 if none is there, or -errno. */
+static long look(struct wanted *w)
+{
+	long err;
+
+	if (w->by_wait4)
+		return fz_syscall4(__NR_wait4, w->pid, (long)w->status, w->wait4_options | WNOHANG, (long)w->usage);
+	err = fz_syscall5(__NR_waitid, w->type, w->id, (long)&w->found, w->options | WNOHANG, 0);
+	return err ? err : w->found.si_pid;
+}
+
 /*
  * Wait for a child. The signals of a child, SIGCHLD too, are sent before its end can be seen. Natively
  * the waiting thread has handled them when the call returns; here fz_signal_look() handles them, also where the
- * child has left no status (ECHILD).
+ * child has left no status (ECHILD). Returns the child, -errno, or 0: the real call must wait.
  */
-static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int options,
-			 struct rusage *usage)
+static long await_child(struct fz_fiber *self, struct wanted *w)
 {
-	int kinds = WEXITED | (options & (WUNTRACED | WCONTINUED | __WALL | __WCLONE));
-	int type = pid == -1 ? P_ALL : pid > 0 ? P_PID : P_PGID;
-	id_t id = (id_t)(pid == -1 ? 0 : pid > 0 ? pid : -pid);
-	struct fz_blocked call;
 	struct looks looks = { false, false };
-	pid_t child;
+	long child;
 	int ret = 1;
 
 	fz_io_test_cancel(self);
 	fz_signal_mark(self);
 	while (ret > 0) {
-		child = (pid_t)fz_syscall4(__NR_wait4, pid, (long)status, options | WNOHANG, (long)usage);
+		child = look(w);
 		ret = after_look(self, &looks);
 		if (child > 0 || child == -ECHILD)
 			fz_signal_look(self);
 		if (child != 0)
-			return (pid_t)fz_leave(child);
+			return child;
 		if (ret > 0)
-			ret = await_barred(self, type, (int)id, kinds, &looks);
+			ret = await_barred(self, w->type, (int)w->id, w->options & ~WNOWAIT, &looks);
 	}
-	if (ret < 0)
-		return (pid_t)fz_leave(ret);
+	return ret;
+}
+
+static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int options,
+			 struct rusage *usage)
+{
+	struct wanted w = {
+		.type = pid == -1 ? P_ALL : pid > 0 ? P_PID : P_PGID,
+		.id = pid == -1 ? 0 : pid > 0 ? (id_t)pid : -(id_t)pid,
+		.options = WEXITED | (options & (WUNTRACED | WCONTINUED | __WALL | __WCLONE)),
+		.by_wait4 = true,
+		.pid = pid,
+		.status = status,
+		.wait4_options = options,
+		.usage = usage,
+	};
+	long child = await_child(self, &w);
+	struct fz_blocked call;
+
+	if (child)
+		return (pid_t)fz_leave(child);
 	call = fz_block(self, FZ_CALL_RESTARTS);
 	child = FZ_REPEAT(&call, fz_real.wait4(pid, status, options, usage));
 	if (child > 0)
 		fz_signal_look(self);
 	else if (errno == ECHILD)
 		return (pid_t)without_child(self);
-	return child;
+	return (pid_t)child;
 }
 
 /*
@@ -113,9 +153,12 @@ static pid_t wait_common(struct fz_fiber *self, pid_t pid, int *status, int opti
 static bool no_own_child(pid_t *pid, int *options, pid_t *ret)
 {
 	int type = *pid == -1 ? P_ALL : *pid > 0 ? P_PID : P_PGID;
-	pid_t child = fz_child_of_caller(fz_self(), type, (id_t)(*pid > 0 ? *pid : -*pid),
-					 WEXITED | *options);
+	pid_t child;
 
+	/* No group has this number, which the kernel's answer tells. */
+	if (*pid == INT_MIN)
+		return false;
+	child = fz_child_of_caller(fz_self(), type, (id_t)(*pid > 0 ? *pid : -*pid), WEXITED | *options);
 	if (child <= 0) {
 		*ret = (pid_t)fz_leave(child);
 		return true;
@@ -172,21 +215,38 @@ FZ_EXPORT pid_t wait4(pid_t pid, int *status, int options, struct rusage *usage)
 	return wait_common(self, pid, status, options, usage);
 }
 
+/*
+ * Store what waitid has found, or zeros, as the kernel does it, which also does so when the call fails. Returns ret, or
+ * -EFAULT, though the child is gone.
+ */
+static long store_found(siginfo_t *to, const siginfo_t *found, long ret)
+{
+	int *const fields[] = { &to->si_signo, &to->si_errno, &to->si_code, &to->si_pid, (int *)&to->si_uid,
+				&to->si_status };
+	const int values[] = { found->si_signo, found->si_errno, found->si_code, found->si_pid, (int)found->si_uid,
+			       found->si_status };
+
+	for (size_t i = 0; to && i < sizeof(values) / sizeof(*values); i++) {
+		if (!fz_sys_int_writable(fields[i]))
+			return -EFAULT;
+		*fields[i] = values[i];
+	}
+	return ret;
+}
+
 FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_waitid);
+	struct wanted w = { .found.si_pid = 0 };
 	struct fz_blocked call;
-	struct looks looks = { false, false };
-	int ret = 1;
+	long child;
+	int ret;
 
 	if (fz_waits_for_own(options) && options & (WEXITED | WSTOPPED | WCONTINUED) &&
 	    (type == P_ALL || type == P_PID || type == P_PGID || type == P_PIDFD)) {
-		pid_t child = fz_child_of_caller(fz_self(), (int)type, id, options);
-
-		if (child == 0 && info)
-			info->si_pid = info->si_signo = 0;
+		child = fz_child_of_caller(fz_self(), (int)type, id, options);
 		if (child <= 0)
-			return (int)fz_leave(child);
+			return (int)fz_leave(store_found(info, &w.found, child));
 		if (type != P_PIDFD) {
 			type = P_PID;
 			id = (id_t)child;
@@ -195,25 +255,15 @@ FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 	}
 	if (!self || options & WNOHANG)
 		return fz_real.waitid(type, id, info, options);
-	fz_io_test_cancel(self);
-	fz_signal_mark(self);
 	/* Only the kernel knows whose child a pidfd is, and whether the pidfd is O_NONBLOCK. */
-	while (ret > 0 && type != P_PIDFD) {
-		siginfo_t none, *found = info ? info : &none;
-		const long err = fz_syscall5(__NR_waitid, type, id, (long)found, options | WNOHANG, 0);
-		/* A handler may use the program's *info, too. */
-		const bool there = !err && found->si_pid;
-
-		ret = after_look(self, &looks);
-		if (there || err == -ECHILD)
-			fz_signal_look(self);
-		if (err || there)
-			return (int)fz_leave(err);
-		if (ret > 0)
-			ret = await_barred(self, type, (int)id, options & ~WNOWAIT, &looks);
+	if (type != P_PIDFD) {
+		w.type = (int)type;
+		w.id = id;
+		w.options = options;
+		child = await_child(self, &w);
+		if (child)
+			return (int)fz_leave(store_found(info, &w.found, child > 0 ? 0 : child));
 	}
-	if (ret < 0)
-		return (int)fz_leave(ret);
 	call = fz_block(self, FZ_CALL_RESTARTS);
 	ret = FZ_REPEAT(&call, fz_real.waitid(type, id, info, options));
 	if (!ret)

@@ -9,7 +9,6 @@
 
 #include "preload/gate.h"
 #include "preload/init.h"
-#include "preload/libc/redirect.h"
 #include "preload/thread/exclude.h"
 #include "preload/thread/names.h"
 #include "runtime/fiber/wire.h"
@@ -42,12 +41,11 @@ void fz_wire_for_state_of(const char *name)
 	if (!fz_runtime_runs() ||
 	    atomic_load_explicit(&self->in_runtime, memory_order_relaxed))
 		return;
-	/* A child of clone(CLONE_VM) runs with the record of the thread that has made it, and must not touch the runtime. */
-	if (self->kind == FZ_KIND_FIBER && fz_redirect_in_child())
-		return;
-	self->thread.owns_kernel_state = true;
 	if (self->kind == FZ_KIND_FIBER)
 		fz_fiber_wire_for(self, name);
+	/* In a child of clone(CLONE_VM) it still is a fiber: the record is that of the child's maker. */
+	if (self->kind != FZ_KIND_FIBER)
+		self->thread.owns_kernel_state = true;
 }
 
 void fz_files_are_own(void)

@@ -79,6 +79,12 @@ struct fz_host {
 	 */
 	void (*fork_notice)(void);
 
+	/*
+	 * Does the caller run in a child process, with the runtime and the fiber's record of its parent?
+	 * Makes a system call.  May be NULL.
+	 */
+	bool (*is_in_child)(void);
+
 	/* exit(status), which runs atexit handlers. */
 	void (*exit_process)(int status);
 

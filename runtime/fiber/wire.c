@@ -4,6 +4,7 @@
 #include <linux/prctl.h>
 
 #include "runtime/base/die.h"
+#include "runtime/base/host.h"
 #include "runtime/base/probe.h"
 #include "runtime/fiber/cputime.h"
 #include "runtime/fiber/robust.h"
@@ -38,19 +39,34 @@ static bool change_carrier(struct fz_fiber *self, int *tries)
 	return *tries < most;
 }
 
-bool fz_fiber_leave_leader(struct fz_fiber *self)
+/* Move the calling fiber until its carrier need not be left.  Returns false if no kernel thread can be had. */
+static bool leave_carrier(struct fz_fiber *self, bool (*must_leave)(struct fz_carrier *))
 {
-	const int leader = (int)fz_sys_getpid();
 	bool moved = true;
 	int tries = 0;
 
 	fz_spawner_turn_begin(self);
 	fz_enter_runtime(self);
-	while (moved && self->kind == FZ_KIND_FIBER && self->carrier->tid == leader)
+	while (moved && self->kind == FZ_KIND_FIBER && must_leave(self->carrier))
 		moved = change_carrier(self, &tries);
 	fz_leave_runtime(self);
 	fz_spawner_turn_end(self);
 	return moved;
+}
+
+static bool is_leader(struct fz_carrier *c)
+{
+	return c->tid == (int)fz_sys_getpid();
+}
+
+bool fz_fiber_leave_leader(struct fz_fiber *self)
+{
+	return leave_carrier(self, is_leader);
+}
+
+bool fz_fiber_leave_requests(struct fz_fiber *self)
+{
+	return leave_carrier(self, fz_carrier_has_requests);
 }
 
 /* The fiber has the turn (fz_spawner_turn_begin). */
@@ -101,7 +117,8 @@ bool fz_fiber_try_wire_for(struct fz_fiber *self, const char *why)
 {
 	bool wired = true;
 
-	if (self->kind != FZ_KIND_FIBER)
+	/* A child of clone(CLONE_VM) is a kernel thread, and its fiber the thread of another process. */
+	if (self->kind != FZ_KIND_FIBER || (fz_host.is_in_child && fz_host.is_in_child()))
 		return true;
 	fz_count_wired(why);
 	fz_counting_outcome(self->carrier, FZ_OUTCOME_WIRED);

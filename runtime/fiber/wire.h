@@ -11,8 +11,8 @@
 /*
  * Wire the calling fiber: from now on it is a kernel thread like any other.  Needed for state that
  * the kernel keeps for each kernel thread, such as the ownership of robust and priority-inheriting
- * mutexes.  Outside the runtime.  Idempotent; does nothing for other threads.  why: to be shown; a
- * constant string.
+ * mutexes.  Outside the runtime.  Idempotent; does nothing for other threads, nor in a child process that runs in the fiber's
+ * memory, which is a kernel thread itself.  why: to be shown; a constant string.
  */
 void fz_fiber_wire_for(struct fz_fiber *self, const char *why);
 static inline void fz_fiber_wire(struct fz_fiber *self)
@@ -37,5 +37,11 @@ void fz_fiber_wire_main(struct fz_fiber *self, const char *why);
  * bring it back there.  Returns false if no kernel thread can be had.  Outside the runtime.
  */
 bool fz_fiber_leave_leader(struct fz_fiber *self);
+
+/*
+ * Move the calling fiber to a kernel thread without requests in flight, whose completions would interrupt a call.  Its
+ * next switch may bring it back.  Returns false if no kernel thread can be had.  Outside the runtime.
+ */
+bool fz_fiber_leave_requests(struct fz_fiber *self);
 
 #endif

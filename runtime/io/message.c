@@ -46,9 +46,9 @@ static bool adds_credentials(int fd)
 
 bool fz_io_kernel_gathers(struct fz_io_attempt *a, const struct fz_user_msghdr *msg)
 {
-	a->room = fz_sys_readable(&msg->control_len) ? msg->control_len : 0;
-	return a->flags & FZ_MSG_PEEK || (a->room && a->info & FZ_FD_UNIX &&
-		(!fz_io_may_look() || adds_credentials(fz_pin_fd(a->pin))));
+	a->room = msg && fz_sys_readable(&msg->control_len) ? msg->control_len : 0;
+	return a->flags & FZ_MSG_PEEK ||
+	       (a->info & FZ_FD_UNIX && (fz_io_may_look() ? adds_credentials(fz_pin_fd(a->pin)) : a->room != 0));
 }
 
 /* Does the call go on after a part, from which `handlers` was read before? */
@@ -81,13 +81,12 @@ static struct fz_user_msghdr message_of(const struct fz_io_attempt *a, const str
 }
 
 /*
- * Have descriptors come with a part?  Natively they end the call.  Without room for them the kernel sets MSG_CTRUNC, which
- * does not tell them from credentials.
+ * Have descriptors come with a part?  Natively they end the call.  No credentials come with it (fz_io_kernel_gathers), so
+ * without room for them MSG_CTRUNC tells.
  */
 static bool has_descriptors(const struct fz_io_attempt *a, const struct fz_user_msghdr *msg)
 {
-	return !a->sends && a->info & FZ_FD_UNIX && (msg->control_len || msg->flags & FZ_MSG_CTRUNC) &&
-	       fz_io_may_look() && !adds_credentials(fz_pin_fd(a->pin));
+	return !a->sends && fz_io_looks_for_descriptors(a->info) && (msg->control_len || msg->flags & FZ_MSG_CTRUNC);
 }
 
 /* n bytes of a part are done.  Returns true if it ends the call. */

@@ -53,6 +53,11 @@ enum {
 	 * with -EINTR, and the thread's next call acts on the cancellation.  With FZ_CALL_CANCELLABLE.
 	 */
 	FZ_CALL_BEGUN = 16,
+	/*
+	 * An interruption would end the call with a part of what the program waits for, or with an error
+	 * when the call is made again: no request of this kernel thread may complete meanwhile.  Not with FZ_CALL_BRIEF.
+	 */
+	FZ_CALL_UNDISTURBED = 32,
 };
 
 struct fz_real_call {
@@ -85,6 +90,8 @@ static inline struct fz_real_call fz_call_begin(struct fz_fiber *self, unsigned 
 
 	if (flags & FZ_CALL_BRIEF)
 		fz_announce_brief(self);
+	else if (FZ_UNLIKELY(flags & FZ_CALL_UNDISTURBED))
+		fz_announce_undisturbed(self);
 	else
 		fz_announce(self);
 	if (!(flags & FZ_CALL_GOES_ON))

@@ -20,31 +20,6 @@
 /* With these flags, readiness does not tell whether a call waits. */
 enum { WAITS_IN_SPITE = FZ_MSG_PEEK | FZ_MSG_OOB };
 
-/*
- * MSG_PEEK with MSG_WAITALL by the real call: the ring would repeat the peek, and append the same
- * bytes to those that it has already stored.
- */
-static int64_t peek_whole(struct fz_fiber *self, const struct fz_io_call *c, uint32_t wanted,
-			  bool restart)
-{
-	struct fz_real_call call = fz_call_begin(self, FZ_CALL_CANCELLABLE |
-							       (restart ? FZ_CALL_RESTARTS : 0));
-	int64_t ret, seen = 0;
-	bool partial;
-
-	do {
-		ret = fz_io_make(c);
-		/*
-		 * Without a handler, a short count comes from the completion of a request of this
-		 * kernel thread.
-		 */
-		partial = ret > seen && ret < (int64_t)wanted && !fz_call_handled(&call);
-		seen = ret > seen ? ret : seen;
-	} while (fz_call_again(&call, partial ? -EINTR : ret));
-	fz_call_end(&call, ret);
-	return seen ? seen : ret;
-}
-
 /* Receive what is there.  Returns -EAGAIN also if a filter forbids to try. */
 static int64_t receive_now(struct fz_fiber *self, const struct fz_op *op)
 {
@@ -160,11 +135,11 @@ static int64_t receive_whole(struct fz_fiber *self, const struct fz_op *op, cons
 		.program = own->number,
 		.deadline = deadline,
 	};
-	const bool gathers = message && fz_io_kernel_gathers(&a, msg);
 	int64_t ret = FZ_OP_FORBIDDEN;
 
-	if (op->op_flags & FZ_MSG_PEEK && !message)
-		return peek_whole(self, own, op->len < least ? op->len : (uint32_t)least, deadline == FZ_FOREVER);
+	if (fz_io_kernel_gathers(&a, message ? msg : NULL))
+		return fz_io_make_announced(self, own, FZ_CALL_UNDISTURBED | FZ_CALL_CANCELLABLE |
+						       (deadline == FZ_FOREVER ? FZ_CALL_RESTARTS : 0));
 	if (name_len && is_length(name_len)) {
 		one.name = (void *)own->args[4];
 		one.name_len = *name_len;
@@ -175,9 +150,9 @@ static int64_t receive_whole(struct fz_fiber *self, const struct fz_op *op, cons
 		a.flags_at = 3;
 	}
 	/* Below SO_RCVLOWAT a request would leave what is there when its wait ends. */
-	if (!gathers && !forbidden && !looks && !named && !(info & FZ_FD_LOW_WATER))
+	if (!forbidden && !looks && !named && !(info & FZ_FD_LOW_WATER))
 		ret = receive_first(self, op, &pin, deadline);
-	if (!gathers && !forbidden && ret == FZ_OP_FORBIDDEN)
+	if (!forbidden && ret == FZ_OP_FORBIDDEN)
 		ret = fz_io_try_or_wait(self, &a);
 	if (ret == FZ_OP_FORBIDDEN) {
 		forbidden = true;
@@ -185,8 +160,8 @@ static int64_t receive_whole(struct fz_fiber *self, const struct fz_op *op, cons
 		fz_pin_hold(self, &pin);
 		ret = fz_io_make_own(self, own, fz_pin_fd(&pin), deadline == FZ_FOREVER);
 	}
-	/* If the kernel gathers, or a handler has ended the program's own call, a short count is the call's result. */
-	if (ret > 0 && !gathers && (size_t)ret < least && !(forbidden && fz_signal_handled(self))) {
+	/* If a handler has ended the program's own call, a short count is the call's result. */
+	if (ret > 0 && (size_t)ret < least && !(forbidden && fz_signal_handled(self))) {
 		/* The kernel has read all of the message's header, so it is readable. */
 		ret = (int64_t)fz_io_rest_of_message(self, &a, msg, (size_t)ret, least, forbidden);
 	}
@@ -205,8 +180,11 @@ static int64_t receive_by_request(struct fz_fiber *self, struct fz_op *op,
 	int64_t ret;
 
 	op->spare = &spare;
-	/* receive_whole() is for those that honour MSG_WAITALL; the ring would join records of SOCK_SEQPACKET. */
-	op->op_flags &= ~(uint32_t)FZ_MSG_WAITALL;
+	/*
+	 * receive_whole() is for those that honour MSG_WAITALL; the ring would join records of SOCK_SEQPACKET.  For
+	 * MSG_ERRQUEUE, which a Unix socket ignores, the ring would not wait for data.
+	 */
+	op->op_flags &= ~(uint32_t)(FZ_MSG_WAITALL | FZ_MSG_ERRQUEUE);
 	if (FZ_UNLIKELY(deadline == FZ_FD_ASK_KERNEL))
 		return fz_io_make_announced(self, own, FZ_CALL_RESTARTS | FZ_CALL_CANCELLABLE);
 	/* With SO_RCVLOWAT, how much data is enough on a stream depends on the size asked for. */
@@ -220,6 +198,33 @@ static int64_t receive_by_request(struct fz_fiber *self, struct fz_op *op,
 		return ret;
 	fz_pin_hold(self, &spare);
 	return fz_io_make_own(self, own, fz_pin_fd(&spare), deadline == FZ_FOREVER);
+}
+
+/*
+ * A message with room for ancillary data, from a Unix stream: an attempt that finds nothing stores credentials all the same,
+ * of nobody, which look like root's.  A system call forgets them, but the ring's next attempt of a request stores behind them.
+ */
+static bool is_for_attempts(const struct fz_io_call *own, uint32_t info)
+{
+	const struct fz_user_msghdr *msg = (const void *)own->args[1];
+
+	return own->number == __NR_recvmsg && info & FZ_FD_UNIX && info & FZ_FD_STREAM &&
+	       fz_sys_readable(&msg->control_len) && msg->control_len;
+}
+
+static int64_t receive_by_attempts(struct fz_fiber *self, const struct fz_op *op,
+				   const struct fz_io_call *own, uint32_t info)
+{
+	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(op->fd);
+	struct fz_io_attempt a = {
+		.call = *own,
+		.pin = &pin,
+		.info = info,
+		.flags_at = 2,
+		.flags = (int)op->op_flags,
+	};
+
+	return fz_io_try_or_wait(self, &a);
 }
 
 /*
@@ -265,6 +270,8 @@ again:
 		return fz_io_make_at_once(self, wait, own);
 	if (FZ_UNLIKELY(least > 1))
 		return receive_whole(self, op, own, info, least, wait < 0);
+	if (FZ_UNLIKELY(is_for_attempts(own, info)))
+		return receive_by_attempts(self, op, own, info);
 	ret = receive_likely(self, op, info);
 	return ret == -EAGAIN ? receive_by_request(self, op, own, info) : ret;
 }

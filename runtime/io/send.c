@@ -115,7 +115,7 @@ static int64_t send_buffer(struct fz_fiber *self, const struct fz_io_call *own, 
 		.only_waits = flags & FZ_MSG_FASTOPEN,
 		.program = own->number,
 	};
-	int wait = fz_io_could_wait(self, own->number, fd, flags, &a.info);
+	int wait = fz_io_could_wait(self, own->number, fd, flags & FZ_MSG_DONTWAIT, &a.info);
 	int64_t ret = -EAGAIN;
 
 	/* Only try; fz_io_by_parts() waits if a stream has no room. */
@@ -206,7 +206,7 @@ int64_t fz_io_sendmsg(struct fz_fiber *self, int fd, const struct msghdr *msg, i
 		.program = __NR_sendmsg,
 		.only_waits = flags & FZ_MSG_FASTOPEN,
 	};
-	int wait = fz_io_may_wait(self, __NR_sendmsg, fd, flags, &a.info);
+	int wait = fz_io_may_wait(self, __NR_sendmsg, fd, flags & FZ_MSG_DONTWAIT, &a.info);
 	const bool forbidden = wait == FZ_OP_FORBIDDEN;
 	bool goes_on = true;
 	int64_t ret;
@@ -259,7 +259,7 @@ int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 		.only_waits = flags & FZ_MSG_FASTOPEN,
 	};
 	unsigned done = 0;
-	int wait = fz_io_may_wait(self, __NR_sendmmsg, fd, flags, &a.info);
+	int wait = fz_io_may_wait(self, __NR_sendmmsg, fd, flags & FZ_MSG_DONTWAIT, &a.info);
 	const bool forbidden = wait == FZ_OP_FORBIDDEN;
 	bool goes_on = true;
 	int64_t ret = 0;

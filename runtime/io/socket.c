@@ -27,7 +27,8 @@ int fz_io_could_wait(struct fz_fiber *self, long number, int fd, int flags, uint
 	fz_io_test_cancel(self);
 	if (fz_filter_forbids(number))
 		return FZ_OP_FORBIDDEN;
-	if (flags & (FZ_MSG_DONTWAIT | FZ_MSG_ERRQUEUE))
+	/* Unix sockets have no error queue, and the kernel ignores the flag. */
+	if (flags & FZ_MSG_DONTWAIT || (flags & FZ_MSG_ERRQUEUE && !(*ret_info & FZ_FD_UNIX)))
 		return 0;
 	/*
 	 * Only the kernel knows the type, or the timeouts, if a filter forbids to ask for them.
@@ -198,6 +199,7 @@ int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 			return fz_io_make_announced(self, &a->call,
 						    (tries || a->begun ? FZ_CALL_GOES_ON : 0) |
 							    FZ_CALL_CANCELLABLE |
+							    (a->only_waits ? FZ_CALL_UNDISTURBED : 0) |
 							    (a->begun ? FZ_CALL_BEGUN : 0) |
 							    (restart ? FZ_CALL_RESTARTS : 0));
 		}

@@ -140,8 +140,8 @@ struct fz_io_cursor;
 size_t fz_io_least(int fd, uint32_t info, int flags);
 
 /*
- * Before the first attempt: can only the kernel gather that many, because the bytes stay where they are, or credentials
- * come with them, which must be those of one sender?  Stores how much room *msg has for ancillary data.
+ * Before the first attempt: can only the kernel gather that many, because the bytes stay where they are, or must be those
+ * of one sender (SO_PASSCRED)?  msg: the program's message, or NULL; stores how much room it has for ancillary data.
  */
 bool fz_io_kernel_gathers(struct fz_io_attempt *a, const struct fz_user_msghdr *msg);
 

@@ -2,6 +2,7 @@
 #include "runtime/sched/announce.h"
 
 #include "runtime/base/probe.h"
+#include "runtime/fiber/wire.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/counting.h"
 #include "runtime/sched/monitor.h"
@@ -38,6 +39,18 @@ void fz_announce(struct fz_fiber *self)
 			fz_monitor_want_carrier();
 	}
 	enter_user_code(self);
+}
+
+void fz_announce_undisturbed(struct fz_fiber *self)
+{
+	bool moved = true;
+
+	fz_announce(self);
+	/* Announcing submits what other fibers have queued, so look afterwards. */
+	while (moved && self->kind == FZ_KIND_FIBER && fz_carrier_has_requests(self->carrier)) {
+		moved = fz_fiber_leave_requests(self);
+		fz_announce(self);
+	}
 }
 
 /*

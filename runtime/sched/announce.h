@@ -28,6 +28,12 @@
 /* Hand the processor off if it has fibers, requests or deadlines that need a carrier. */
 void fz_announce(struct fz_fiber *self);
 
+/*
+ * fz_announce(), for a call that has no way to go on after an interruption: on a kernel thread without requests in flight,
+ * so that no completion interrupts the call.  Without such a kernel thread the call is made all the same.
+ */
+void fz_announce_undisturbed(struct fz_fiber *self);
+
 /* relaxed: only this thread and its handlers write the carrier's calls; the monitor samples. */
 static inline void fz_announce_brief(struct fz_fiber *self)
 {

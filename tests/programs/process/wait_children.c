@@ -2,7 +2,9 @@
 /* tests/programs/process/wait_children.c - every way to wait for a child, and to make one. */
 #include "check.h"
 
+#include <limits.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -174,6 +176,48 @@ static void *stops(void *arg)
 	return arg;
 }
 
+/* The child ends while the call waits, and is gone though the call fails. */
+static void unwritable(siginfo_t *info, idtype_t type, int options)
+{
+	int gate[2], status;
+	pid_t pid = child(1, gate);
+	struct opener o = { gate[1] };
+	pthread_t t;
+
+	if (type == P_PGID)
+		CHECK_OK(setpgid(pid, pid));
+	t = start(opens_gate, &o);
+	CHECK_ERR(waitid(type, (id_t)pid, info, WEXITED | options), EFAULT);
+	CHECK_ERR(waitpid(pid, &status, WNOHANG), ECHILD);
+	finish(t);
+}
+
+static void *bad_arguments(void *arg)
+{
+	siginfo_t *fixed = mmap(NULL, sizeof(*fixed), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), info;
+	int status;
+
+	CHECK(fixed != MAP_FAILED);
+	unwritable((siginfo_t *)16, P_PID, 0);
+	unwritable(fixed, P_PID, 0);
+	unwritable(fixed, P_PGID, 0);
+	unwritable(fixed, P_PID, __WNOTHREAD);
+	/* Without a child, too, the kernel stores. */
+	CHECK_ERR(waitid(P_PID, 999999, fixed, WEXITED), EFAULT);
+	CHECK_ERR(waitid(P_PID, 999999, fixed, WEXITED | __WNOTHREAD), EFAULT);
+	CHECK_OK(munmap(fixed, sizeof(*fixed)));
+	memset(&info, 0xff, sizeof(info));
+	CHECK_ERR(waitid(P_PID, 999999, &info, WEXITED), ECHILD);
+	CHECK(!info.si_signo && !info.si_code && !info.si_pid && !info.si_uid && !info.si_status);
+	/* There is no group of this number. */
+	CHECK_ERR(waitpid(INT_MIN, &status, 0), ESRCH);
+	CHECK_ERR(waitpid(INT_MIN, &status, __WNOTHREAD), ESRCH);
+	CHECK_ERR(waitpid(INT_MIN, &status, WNOHANG), ESRCH);
+	CHECK_ERR(waitpid(INT_MIN, &status, __WNOTHREAD | 0x800000), EINVAL);
+	CHECK_ERR(waitid(P_PGID, (id_t)INT_MIN, &info, WEXITED), EINVAL);
+	return arg;
+}
+
 static volatile sig_atomic_t handled;
 
 static void handler(int sig)
@@ -288,6 +332,8 @@ int main(void)
 	for (int i = 0; i < 8; i++)
 		finish(t[i]);
 	puts("each");
+	finish(start(bad_arguments, NULL));
+	bad_arguments(NULL);
 	interrupted();
 	cancelled();
 	puts("interrupted");
