@@ -46,7 +46,7 @@ TRANSIENT = {('rt_tgsigqueueinfo', 'EAGAIN')}
 # Functions that make the program's call: its answer is the program's.
 PROGRAMS = ('fz_clone_fork ', 'fz_io_make ', 'fz_io_try ', 'real_call ', 'send_or_receive ',
             'attempt runtime/io/op_ready.c', 'transfer runtime/io/op_ready.c', 'real runtime/sync/futex.c',
-            'wait_common preload/process/wait.c', 'waitid preload/process/wait.c')
+            'wait_common preload/process/wait.c', 'look preload/process/wait.c')
 # With what all_rungs runs, besides the backend.  What it reaches only with these is failed with these.
 SETTINGS = ({}, {'FIBERIZE_STATS': './counters.%p', 'FIBERIZE_DEADLOCK': 'report', 'MORE': '1', 'RESTS': '1'})
 NEEDED = ('libfiberize.so', 'checked/libfiberize.so', 'tests/helpers/all_rungs', 'tests/helpers/deny',
