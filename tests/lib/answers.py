@@ -368,7 +368,7 @@ def main():
     parser.add_argument('--quick', action='store_true')
     parser.add_argument('--write', action='store_true')
     parser.add_argument('--filter', default='')
-    parser.add_argument('--jobs', type=int, default=2 * (os.cpu_count() or 1))
+    parser.add_argument('--jobs', type=int, default=3 * (os.cpu_count() or 1))
     parser.add_argument('build')
     parser.add_argument('table')
     arguments = parser.parse_args()
