@@ -118,6 +118,12 @@ static int lines(pid_t pid)
 	return n;
 }
 
+/* The library requeues only to look whether somebody waits. */
+static bool is_wake_up(int op)
+{
+	return op != FUTEX_WAIT && op != FUTEX_WAIT_BITSET && op != FUTEX_CMP_REQUEUE;
+}
+
 static bool to_be_failed(const struct seccomp_data *call, uint64_t at)
 {
 	unsigned long n;
@@ -127,7 +133,7 @@ static bool to_be_failed(const struct seccomp_data *call, uint64_t at)
 	for (int i = 0; i < fault.count && fault.at[i] != at; i++)
 		if (i == fault.count - 1)
 			return false;
-	if (call->nr == SYS_futex && (call->args[1] & FUTEX_CMD_MASK) != FUTEX_WAIT)
+	if (call->nr == SYS_futex && is_wake_up((int)call->args[1] & FUTEX_CMD_MASK))
 		return false;
 	n = ++fault.reached;
 	if (n < (unsigned long)fault.first || (n > (unsigned long)fault.first &&

@@ -3,14 +3,15 @@
 #define RUNGS_H
 
 /*
- * tests/helpers/rungs.h - what the parts of all_rungs.c share: threads that may be refused, events and pipes.
+ * tests/helpers/rungs.h - what all_rungs.c and odd_rungs.c, and their parts, share: threads that may be refused, events
+ * and pipes.
  */
 
 #include "check.h"
 
 enum { TRIES = 20, REFUSED = 11 };
 
-static struct event ready = EVENT_INIT, turn = EVENT_INIT;
+UNUSED static struct event ready = EVENT_INIT, turn = EVENT_INIT;
 static int first[2], second[2];
 
 static int is_refused(int err)
