@@ -98,7 +98,7 @@ int fz_child_maker(int pid)
 /* Fibers have tids that the kernel does not know. */
 static bool lives(int tid)
 {
-	return tid && (fz_fiber_by_tid(tid) || fz_syscall3(__NR_tgkill, fz_sys_getpid(), tid, 0) == 0);
+	return tid && (fz_fiber_by_tid(tid) || fz_syscall3(__NR_tgkill, fz_sys_getpid(), tid, 0) != -ESRCH);
 }
 
 static bool is_parent(struct fz_fiber *self, int tid)

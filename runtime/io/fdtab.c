@@ -276,7 +276,7 @@ int fz_fdtab_look_up(int fd, uint32_t *ret_info)
 	uint32_t unknown = word_of(fd), info = unknown & ~FZ_FD_CHANGES;
 	_Atomic uint32_t *e = info_of(fd);
 	bool hidden;	/* it may have a timeout below 0, which the kernel does not tell */
-	int stream;
+	int stream, least;
 
 	if (FZ_UNLIKELY(!(info & FZ_FD_KIND_MASK))) {
 		info = kind_of(fd);
@@ -289,8 +289,9 @@ int fz_fdtab_look_up(int fd, uint32_t *ret_info)
 				info |= FZ_FD_RECV_TIMEOUT;
 			if (hidden || socket_timeout(fd, SO_SNDTIMEO_OLD))
 				info |= FZ_FD_SEND_TIMEOUT;
-			if (fz_sys_socket_option(fd, SO_RCVLOWAT) > 1)
-				info |= FZ_FD_LOW_WATER;
+			least = fz_sys_socket_option(fd, SO_RCVLOWAT);
+			if (least < 0 || least > 1)
+				info |= least > 1 ? FZ_FD_LOW_WATER : FZ_FD_UNASKED;
 			stream = fz_sys_is_stream(fd);
 			if (stream)
 				info |= stream > 0 ? FZ_FD_STREAM : FZ_FD_UNASKED;

@@ -23,10 +23,12 @@
 
 enum { OPTION_PASS_PIDFD = 76 };
 
-size_t fz_io_least(int fd, uint32_t info, int flags)
+size_t fz_io_least(int fd, uint32_t info, int flags, int *wait)
 {
 	int least;
 
+	if (*wait <= 0 && *wait != FZ_OP_FORBIDDEN)
+		return 1;
 	/* Only streams honour MSG_WAITALL; the ring would also join records of SOCK_SEQPACKET. */
 	if (FZ_LIKELY(!(flags & FZ_MSG_WAITALL) && !(info & FZ_FD_LOW_WATER)) || !(info & FZ_FD_STREAM) ||
 	    flags & FZ_MSG_OOB)
@@ -34,6 +36,8 @@ size_t fz_io_least(int fd, uint32_t info, int flags)
 	if (flags & FZ_MSG_WAITALL)
 		return SIZE_MAX;
 	least = fz_sys_socket_option(fd, SO_RCVLOWAT);
+	if (least < 0)
+		*wait = FZ_OP_FORBIDDEN;
 	return least > 1 ? (size_t)least : 1;
 }
 
@@ -324,8 +328,8 @@ int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 	unsigned done = 0;
 	struct limit limit;
 	int wait = fz_io_may_wait(self, __NR_recvmmsg, fd, flags, &a.info);
+	size_t least = fz_io_least(fd, a.info, flags, &wait);
 	const bool forbidden = wait == FZ_OP_FORBIDDEN;
-	size_t least = wait > 0 || forbidden ? fz_io_least(fd, a.info, flags) : 1;
 	int64_t ret = 0;
 
 	if (forbidden && least == 1) {

@@ -48,19 +48,21 @@ struct identity {
 	uint32_t major, minor;
 };
 
-static struct identity identity_of(int fd)
+/* Returns 0 or -errno. */
+static int identity_of(int fd, struct identity *ret)
 {
 	enum { AT_EMPTY = 0x1000, AT_DONT_SYNC = 0x4000 };
 	struct statx st;
+	const int err = (int)fz_syscall5(__NR_statx, fd, (long)"", AT_EMPTY | AT_DONT_SYNC, STATX_INO, (long)&st);
 
-	if (fz_syscall5(__NR_statx, fd, (long)"", AT_EMPTY | AT_DONT_SYNC, STATX_INO, (long)&st))
-		return (struct identity){ 0 };
-	return (struct identity){ st.stx_ino, st.stx_dev_major, st.stx_dev_minor };
+	if (!err)
+		*ret = (struct identity){ st.stx_ino, st.stx_dev_major, st.stx_dev_minor };
+	return err;
 }
 
 static bool is_same(struct identity a, struct identity b)
 {
-	return a.inode && a.inode == b.inode && a.major == b.major && a.minor == b.minor;
+	return a.inode == b.inode && a.major == b.major && a.minor == b.minor;
 }
 
 static int64_t read_by_ring(struct fz_fiber *self, struct fz_pin *spare, const struct iovec *iov,
@@ -88,15 +90,13 @@ static int64_t read_by_ring(struct fz_fiber *self, struct fz_pin *spare, const s
  */
 static int64_t read_fifo(struct fz_fiber *self, struct fz_pin *pin, const struct fz_io_cursor *c)
 {
-	struct identity file = { 0 };
+	struct identity file = { 0 }, now;
 	int fd = fz_pin_fd(pin);
 	int64_t ret;
 
 	fz_signal_mark(self);
 	while (!fz_io_asks_for_nothing(c->iov, c->count) && fifo_waits(fd)) {
-		if (!file.inode)
-			file = identity_of(fd);
-		if (!file.inode)
+		if (!file.inode && (identity_of(fd, &file) || !file.inode))
 			break;
 		ret = fz_io_wait_ready(self, pin, POLLIN, FZ_FOREVER, false);
 		if (ret == FZ_OP_FORBIDDEN)
@@ -116,7 +116,10 @@ static int64_t read_fifo(struct fz_fiber *self, struct fz_pin *pin, const struct
 		 * Another thread has closed the descriptor while poll's real call waited, and its
 		 * number may name another file now.
 		 */
-		if (!is_same(file, identity_of(fd)))
+		ret = identity_of(fd, &now);
+		if (ret && ret != -EBADF)
+			break;
+		if (ret || !is_same(file, now))
 			return -EBADF;
 	}
 	/* This call may wait, if another thread has read the data first, or a filter forbids to look. */

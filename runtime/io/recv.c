@@ -265,7 +265,7 @@ again:
 		wait = fz_io_is_blocking(op->fd, info);
 	if (wait >= 0 && FZ_UNLIKELY(share(self, op->fd, info, wait > 0)))
 		goto again;
-	least = wait > 0 || wait == FZ_OP_FORBIDDEN ? fz_io_least(op->fd, info, (int)op->op_flags) : 1;
+	least = fz_io_least(op->fd, info, (int)op->op_flags, &wait);
 	if (wait <= 0 && least == 1)
 		return fz_io_make_at_once(self, wait, own);
 	if (FZ_UNLIKELY(least > 1))
@@ -361,14 +361,13 @@ int64_t fz_io_recvfrom(struct fz_fiber *self, int fd, void *buf, size_t n, int f
 		.opcode = IORING_OP_RECV, .fd = fd, .addr = (uintptr_t)buf, .len = fz_io_clamp(n),
 		.op_flags = (uint32_t)flags,
 	};
-	size_t least = 1;
+	size_t least;
 	int wait;
 
 	if (!addr)
 		return fz_io_recv(self, fd, buf, n, flags);
 	wait = fz_io_may_wait(self, __NR_recvfrom, fd, flags, &a.info);
-	if (wait > 0 || wait == FZ_OP_FORBIDDEN)
-		least = fz_io_least(fd, a.info, flags);
+	least = fz_io_least(fd, a.info, flags, &wait);
 	if (FZ_UNLIKELY(least > 1))
 		return receive_whole(self, &op, &a.call, a.info, least, wait < 0);
 	if (wait <= 0)

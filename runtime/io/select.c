@@ -201,7 +201,10 @@ static int answer_closed(const struct sets *s)
 	int count = 0;
 
 	write_sets(s, false);
-	fz_syscall5(__NR_ppoll, (long)fds, n, (long)&none, 0, 0);
+	/* Without the answer: those that are closed are ready, and of the others nothing is known. */
+	if (fz_syscall5(__NR_ppoll, (long)fds, n, (long)&none, 0, 0) < 0)
+		for (unsigned i = 0; i < n; i++)
+			fds[i].revents = fz_syscall2(__NR_fcntl, fds[i].fd, F_GETFD) == -EBADF ? POLLNVAL : 0;
 	for (const struct pollfd *f = fds; f < fds + n; f++) {
 		unsigned w = (unsigned)f->fd / WORD_BITS;
 		uint64_t bit = (uint64_t)1 << (unsigned)f->fd % WORD_BITS;

@@ -16,7 +16,6 @@
 #include "runtime/io/io_internal.h"
 
 enum {
-	LEVEL_SOCKET = 1,
 	OPTION_ERROR = 4,
 };
 
@@ -259,25 +258,6 @@ int fz_io_accept(struct fz_fiber *self, long number, int fd, void *addr, uint32_
 	return (int)ret;
 }
 
-/* A connection attempt is under way: wait for its end.  Returns 0 or -errno. */
-static int await_connection(struct fz_fiber *self, struct fz_pin *pin, fz_nsec deadline)
-{
-	int error = 0;
-	uint32_t size = sizeof(error);
-	int64_t ret;
-
-	fz_signal_mark(self);
-	ret = fz_io_wait_ready(self, pin, POLLOUT, deadline, false);
-	/* Also with FZ_OP_FORBIDDEN: EINPROGRESS, after which the program may wait by poll. */
-	if (ret == FZ_OP_FORBIDDEN)
-		ret = 0;
-	if (ret <= 0)
-		return ret ? (int)ret : -EINPROGRESS;
-	ret = fz_syscall5(__NR_getsockopt, fz_pin_fd(pin), LEVEL_SOCKET, OPTION_ERROR,
-			  (long)&error, (long)&size);
-	return ret ? (int)ret : -error;
-}
-
 static int connect_at_once(struct fz_fiber *self, int fd, const void *addr, uint32_t addr_len,
 			   fz_nsec deadline)
 {
@@ -292,6 +272,24 @@ static int connect_at_once(struct fz_fiber *self, int fd, const void *addr, uint
 	} while (fz_call_again(&call, ret));
 	fz_call_end(&call, ret);
 	return (int)ret;
+}
+
+/*
+ * A connection attempt is under way: wait for its end, which the program's call, made now, answers with, as it does
+ * natively.  Where nothing else may wait, that call waits.  Returns 0 or -errno.
+ */
+static int await_connection(struct fz_fiber *self, struct fz_pin *pin, const void *addr, uint32_t addr_len,
+			    fz_nsec deadline)
+{
+	int64_t ret;
+
+	fz_signal_mark(self);
+	ret = fz_io_wait_ready(self, pin, POLLOUT, deadline, false);
+	if (ret == 0)
+		return -EALREADY;
+	if (ret < 0 && ret != FZ_OP_FORBIDDEN)
+		return (int)ret;
+	return connect_at_once(self, fz_pin_fd(pin), addr, addr_len, deadline);
 }
 
 int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr_len)
@@ -330,7 +328,7 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 		/* EALREADY: an earlier attempt is under way, for example after a handler with SA_RESTART. */
 		if (ret != -EALREADY)
 			break;
-		ret = await_connection(self, &pin, deadline);
+		ret = await_connection(self, &pin, addr, addr_len, deadline);
 		if (ret != -EINTR || !restart || !fz_signal_restarts(self))
 			return (int)ret;
 		fz_pin_release(&pin);

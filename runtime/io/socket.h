@@ -135,9 +135,10 @@ struct fz_io_cursor;
 
 /*
  * How many of all bytes that it asks for does a call wait for, which receives with these flags?  1: for any.
- * SIZE_MAX: for all.
+ * SIZE_MAX: for all.  wait: from fz_io_may_wait(); set to FZ_OP_FORBIDDEN if a filter forbids to ask, so that only the
+ * kernel knows.
  */
-size_t fz_io_least(int fd, uint32_t info, int flags);
+size_t fz_io_least(int fd, uint32_t info, int flags, int *wait);
 
 /*
  * Before the first attempt: can only the kernel gather that many, because the bytes stay where they are, or must be those

@@ -96,8 +96,9 @@ struct fz_carrier *fz_signal_before_exec(struct fz_fiber *self)
 		barred = self->carrier;
 	for (; pending; pending = next) {
 		next = pending->next;
-		if (fz_signode_settle(pending))
-			send_to_own_thread(&pending->info, pending->sig);
+		/* A filter forbids it: better without its siginfo than lost. */
+		if (fz_signode_settle(pending) && !send_to_own_thread(&pending->info, pending->sig))
+			fz_syscall3(__NR_tgkill, fz_sys_getpid(), fz_sys_gettid(), pending->sig);
 		fz_signode_free(pending);
 	}
 	return barred;

@@ -168,9 +168,41 @@ static void part_is_the_last(void)
 	CHECK_OK(close(s[1]));
 }
 
+/* The listener's queue is full until `first` is accepted: attempts go on, and are answered when a packet is sent again. */
+static void connects_again(void)
+{
+	struct sockaddr_in address;
+	const struct sockaddr *to = (const struct sockaddr *)&address;
+	const int listener = bound_socket(SOCK_STREAM, &address), fd = socket(AF_INET, SOCK_STREAM, 0);
+	long long t0;
+	int first, got;
+
+	CHECK_OK(listen(listener, 0));
+	first = dial(&address);
+	CHECK(fd >= 0);
+	set_timeout(fd, SO_SNDTIMEO, 30);
+	t0 = now(CLOCK_MONOTONIC);
+	CHECK_ERR(connect(fd, to, sizeof(address)), EINPROGRESS);
+	check_waited(t0, 30);
+	t0 = now(CLOCK_MONOTONIC);
+	CHECK_ERR(connect(fd, to, sizeof(address)), EALREADY);
+	check_waited(t0, 30);
+	got = accept(listener, NULL, NULL);
+	CHECK(got >= 0);
+	set_timeout(fd, SO_SNDTIMEO, 0);
+	CHECK_OK(connect(fd, to, sizeof(address)));
+	CHECK_ERR(connect(fd, to, sizeof(address)), EISCONN);
+	CHECK_OK(close(got));
+	CHECK_OK(close(first));
+	CHECK_OK(close(fd));
+	CHECK_OK(close(listener));
+	puts("connects again");
+}
+
 static void *all(void *arg)
 {
 	timeouts();
+	connects_again();
 	part_is_the_last();
 	timeout_of_each();
 	return arg;
