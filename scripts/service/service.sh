@@ -149,13 +149,13 @@ path_of()
 	esac
 }
 
-# Sets named, the name by which LD_PRELOAD names the library: by $LIB, as the launcher does, if the service sees the link.
+# Sets named, the name by which LD_PRELOAD names the library: by ${LIB}, as the launcher does, if the service sees the link.
 name_library()
 {
 	link=${library%/*}/$lib/${library##*/}
 	named=$library
 	[ -z "$lib" ] || [ "$(readlink -f "$root$link")" != "$(readlink -f "$root$library")" ] ||
-		[ -n "$(hidden_by "$link")" ] || named="${library%/*}/\$LIB/${library##*/}"
+		[ -n "$(hidden_by "$link")" ] || named="${library%/*}/\${LIB}/${library##*/}"
 }
 
 # The drop-in counts for every command of the unit, and the loader of another libc ends a program that the library is

@@ -98,12 +98,12 @@ cp -a "$packager/usr/." "$plain/"
 cd / || exit 1
 prints 'it runs' '' "$plain/bin/fiberize" true
 # shellcheck disable=SC2016 # the loader expands it
-prints 'it names the library for each loader' "$plain/lib/fiberize/"'$LIB/libfiberize.so' \
+prints 'it names the library for each loader' "$plain/lib/fiberize/"'${LIB}/libfiberize.so' \
 	"$plain/bin/fiberize" printenv LD_PRELOAD
 run "$plain/bin/fiberize" cat /proc/self/maps
 has 'the installed library is loaded' "$work/out" "$plain/lib/fiberize/libfiberize.so"
 # shellcheck disable=SC2016 # the loader expands it
-run env LD_PRELOAD="$plain/lib/fiberize/"'$LIB/libfiberize-preload.so' cat /proc/self/maps
+run env LD_PRELOAD="$plain/lib/fiberize/"'${LIB}/libfiberize-preload.so' cat /proc/self/maps
 has 'the library for every program finds it' "$work/out" "$plain/lib/fiberize/libfiberize.so"
 run "$plain/bin/fiberize" --version
 like '--version' '0 ?*' "$code $out"

@@ -214,7 +214,7 @@ else
 fi
 link_for_loader
 # shellcheck disable=SC2016 # the loader expands it
-unit plain 'Environment=LD_PRELOAD=/a.so:/x/libfiberize.so:/y/$LIB/libfiberize-preload.so'
+unit plain 'Environment=LD_PRELOAD=/a.so:/x/libfiberize.so:/y/$LIB/libfiberize-preload.so:/z/${LIB}/libfiberize.so'
 service enable plain
 same 'where there are links for loaders: by these' "0::Environment=\"LD_PRELOAD=$named_library:/a.so\"" \
 	"$code:$err:$(tail -n 1 "$(dropin plain)")"
