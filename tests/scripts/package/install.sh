@@ -73,6 +73,7 @@ cat >"$work/want" <<END
 ./usr/libexec/fiberize/table.awk
 ./usr/libexec/fiberize/unit.awk
 ./usr/libexec/fiberize/unit.sh
+./usr/libexec/fiberize/effect.sh
 ./usr/libexec/fiberize/verdict.awk
 ./usr/libexec/fiberize/words.awk
 ./usr/libexec/fiberize/wrk.lua
@@ -150,7 +151,7 @@ verified()
 	return "$1"
 }
 has 'the drop-in names the library' "$examples/fiberize.conf" \
-	'^Environment=LD_PRELOAD=/usr/lib/fiberize/[$]LIB/libfiberize.so$'
+	'^Environment=LD_PRELOAD=/usr/lib/fiberize/[$]{LIB}/libfiberize.so$'
 same 'systemd-analyze takes the drop-in' 0 "$(verified ''; echo $?)"
 like 'systemd-analyze looks at the drop-in' '?*' "$(verified 'Envirment=A=1')"
 
