@@ -608,9 +608,13 @@ gdbdir := $(if $(filter /usr,$(PREFIX)),$(DESTDIR)/usr/share/gdb/auto-load/usr/l
 EXAMPLES := alerts.yml cdi.json dashboard.json fiberize.conf profiles.conf seccomp.json
 PAGES := scripts/package/CHANGELOG.md scripts/package/SECURITY.md scripts/service/SERVICES.md scripts/kubernetes/PODS.md
 
-# Characters in paths that the shell or sed would change.
+# Characters in paths that the shell or sed would change; and in PREFIX, which gets into LD_PRELOAD, those that the loader
+# reads there (it expands $$LIB and $${ORIGIN}; colons and blanks separate names), or systemd (%).
 HASH := \#
-ODD := $(strip $(findstring ',$(DESTDIR)) $(foreach c,' & \ $(HASH),$(findstring $(c),$(PREFIX))))
+BLANK := $(HASH) $(HASH)
+BLANK := $(subst $(HASH),,$(BLANK))
+ODD := $(strip $(findstring ',$(DESTDIR)) $(foreach c,' & \ $$ : % $(HASH),$(findstring $(c),$(PREFIX))) \
+	$(if $(findstring $(BLANK),$(PREFIX)),a blank))
 refuse_odd = $(if $(ODD),$(error $(DESTDIR)$(PREFIX): $(ODD) cannot be in it))
 
 .PHONY: install uninstall deb deb-arm64 oci oci-all clean

@@ -264,8 +264,10 @@ same 'uninstall leaves no directory' '' "$(find "$packager" -type d -name '*fibe
 # Twice does no harm.
 quiet_make uninstall DESTDIR="$packager" PREFIX=/usr
 
-for prefix in "/it's" '/a&b' '/a\b' '/a#b'; do
-	run env -u MAKEFLAGS -u MAKELEVEL make -s install DESTDIR="$work/odd" PREFIX="$prefix"
+# shellcheck disable=SC2016 # the loader would expand it
+for prefix in "/it's" '/a&b' '/a\b' '/a#b' '/a/$LIB' '/a/${ORIGIN}/b' '/a:b' '/a b' '/a%b'; do
+	# make makes one dollar of two.
+	run env -u MAKEFLAGS -u MAKELEVEL make -s install DESTDIR="$work/odd" PREFIX="${prefix//\$/\$\$}"
 	same "cannot be installed in $prefix: exit status" 2 "$code"
 	like "cannot be installed in $prefix: why" "*$work/odd${prefix//\\/\\\\}: *" "$err"
 	yes "cannot be installed in $prefix: nothing is left" [ ! -e "$work/odd" ]
