@@ -101,7 +101,7 @@ BENCH_SRC := $(addprefix scripts/bench/,bench.sh figures.awk median.awk verdict.
 	$(wildcard scripts/bench/report/*.awk scripts/bench/report/*.gp scripts/bench/report/*.inc)
 BENCH_TEXT := $(notdir $(BENCH_SRC)) commit
 # What "fiberize enable" reads and runs.
-SERVICE_TEXT := service.sh unit.awk unit.sh
+SERVICE_TEXT := service.sh effect.sh unit.awk unit.sh
 # What "fiberize kubernetes" reads and runs.
 KUBERNETES_TEXT := $(patsubst scripts/kubernetes/%,kubernetes/%,$(wildcard scripts/kubernetes/*.yaml scripts/kubernetes/*/*.yaml))
 TOOLS := $(B)/fiberize $(B)/gdb.py $(addprefix $(B)/libexec/,$(BENCH_TEXT) $(SERVICE_TEXT) kubernetes.sh $(KUBERNETES_TEXT) \
@@ -201,9 +201,10 @@ LIB_STUB32 = $(if $(filter x86_64,$(CPU)),$(filter-out $(LIB_STUB),lib/i386-linu
 LIB_OTHER = $(filter-out $(LIB_OWN),lib64 $(if $(filter lib64,$(LIB_OWN)),,lib))
 LIB_ALL = $(sort $(LIB_STUB) $(LIB_STUB32) $(LIB_OTHER))
 
-# $(call LOADER_LINKS,DIR): links DIR/$$LIB/libfiberize.so, for LD_PRELOAD, by which each loader finds what fits: this
-# glibc's the library; another glibc's the stub, because the library may need a newer one; those of 32-bit programs a library
-# that does nothing.  The loader of musl does not expand $$LIB, and ignores a library that is missing.
+# $(call LOADER_LINKS,DIR): links DIR/$$LIB/libfiberize.so, for LD_PRELOAD, by which loaders find what fits: this glibc's
+# the library; one with another $$LIB the stub, because the library may need a newer glibc; those of 32-bit programs a library
+# that does nothing.  The loader of musl does not expand $$LIB, and ignores a library that is missing.  An older glibc with
+# the same $$LIB finds the library, too, and ends the program: nothing in the name tells them apart.
 LOADER_LINKS = link() { install -d $(1)/"$$2" && ln -sfr $(1)/"$$1" $(1)/"$$2/libfiberize.so"; }; \
 	link libfiberize.so $(LIB_OWN) && for dir in $(LIB_OTHER); do link libfiberize-preload.so $$dir || exit; done && \
 	for dir in $(filter-out $(LIB_OTHER),$(LIB_STUB32)); do link lib32/libfiberize-preload.so $$dir || exit; done
@@ -607,9 +608,13 @@ gdbdir := $(if $(filter /usr,$(PREFIX)),$(DESTDIR)/usr/share/gdb/auto-load/usr/l
 EXAMPLES := alerts.yml cdi.json dashboard.json fiberize.conf profiles.conf seccomp.json
 PAGES := scripts/package/CHANGELOG.md scripts/package/SECURITY.md scripts/service/SERVICES.md scripts/kubernetes/PODS.md
 
-# Characters in paths that the shell or sed would change.
+# Characters in paths that the shell or sed would change; and in PREFIX, which gets into LD_PRELOAD, those that the loader
+# reads there (it expands $$LIB and $${ORIGIN}; colons and blanks separate names), or systemd (%).
 HASH := \#
-ODD := $(strip $(findstring ',$(DESTDIR)) $(foreach c,' & \ $(HASH),$(findstring $(c),$(PREFIX))))
+BLANK := $(HASH) $(HASH)
+BLANK := $(subst $(HASH),,$(BLANK))
+ODD := $(strip $(findstring ',$(DESTDIR)) $(foreach c,' & \ $$ : % $(HASH),$(findstring $(c),$(PREFIX))) \
+	$(if $(findstring $(BLANK),$(PREFIX)),a blank))
 refuse_odd = $(if $(ODD),$(error $(DESTDIR)$(PREFIX): $(ODD) cannot be in it))
 
 .PHONY: install uninstall deb deb-arm64 oci oci-all clean
@@ -625,7 +630,7 @@ install: all
 		install -m 644 $(B)/lib32/libfiberize-preload.so '$(libdir)'/"$$dir"; done
 	$(Q)$(call LOADER_LINKS,'$(libdir)')
 	$(Q)install -m 644 $(B)/libfiberize-preload.so '$(libdir)'
-	$(Q)install -m 644 $(addprefix $(B)/libexec/,$(BENCH_TEXT) unit.awk unit.sh) '$(libexecdir)'
+	$(Q)install -m 644 $(addprefix $(B)/libexec/,$(BENCH_TEXT) $(filter-out service.sh,$(SERVICE_TEXT))) '$(libexecdir)'
 	$(Q)for file in $(KUBERNETES_TEXT); do install -D -m 644 $(B)/libexec/"$$file" '$(libexecdir)'/"$$file"; done
 	$(Q)install -m 755 $(addprefix $(B)/libexec/,service.sh kubernetes.sh measure echo_client inspect) '$(libexecdir)'
 	$(Q)install -m 644 $(B)/gdb.py '$(gdbdir)/libfiberize.so-gdb.py'

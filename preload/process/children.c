@@ -17,7 +17,7 @@ static const char *base_of(const char *path)
 
 /*
  * Would the dynamic loader load this library by `word`, or the stub, which loads this library? The name of the file
- * decides, because only the loader knows what $LIB in `word` stands for. The file decides if its name is another one.
+ * decides, because only the loader knows what ${LIB} in `word` stands for. The file decides if its name is another one.
  */
 static bool is_ours(const char *word, const char *ours)
 {

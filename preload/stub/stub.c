@@ -27,15 +27,35 @@ enum {
 
 static char path[PATH], arguments[ARGUMENTS], variables[VARIABLES];
 
+/* Does the list, with the separators of LD_PRELOAD, have a file of this name? */
+static bool lists_file(const char *list, const char *name)
+{
+	while (*list) {
+		const char *rest = fz_text_after(list, name);
+
+		if (rest && (!*rest || *rest == ':' || *rest == ' '))
+			return true;
+		list += strcspn(list, "/: ");
+		list += *list != '\0';
+	}
+	return false;
+}
+
 /*
- * Does LD_PRELOAD name this library, for this program and those that it starts? By .../$LIB/libfiberize.so, too, loaders
- * find this library, if their $LIB is not the one of this machine's glibc (Makefile, LOADER_LINKS).
+ * Does LD_PRELOAD name this library, for this program and those that it starts? By .../${LIB}/libfiberize.so, too,
+ * loaders find this library, if their $LIB is not the one of this machine's glibc (Makefile, LOADER_LINKS). Then it
+ * was loaded by that name; otherwise the name is of another file, or of one that has gone.
  */
 static bool is_asked_for(char **envp)
 {
+	static const char proper[] = "libfiberize.so";
 	const char *list = fz_stub_variable(envp, "LD_PRELOAD");
+	const char *own_path = fz_stub_own_path();
 
-	return list && (fz_text_contains(list, "libfiberize-preload.so") || fz_text_contains(list, "libfiberize.so"));
+	if (!list)
+		return false;
+	return lists_file(list, "libfiberize-preload.so") ||
+	       (own_path && strcmp(fz_text_base(own_path), proper) == 0 && lists_file(list, proper));
 }
 
 /* Is this the init process? Not even a profile switches fibers on there: all other processes depend on it. */

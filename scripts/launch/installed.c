@@ -152,5 +152,5 @@ const char *installed_preload_name(const char *library)
 
 	if (!installed_loader_directory(library))
 		return library;
-	return print("%.*s$LIB/%s", (int)(name - library), library, name);
+	return print("%.*s${LIB}/%s", (int)(name - library), library, name);
 }

@@ -29,9 +29,11 @@ struct object *installed_library(const char *named);
 const char *installed_loader_directory(const char *library);
 
 /*
- * The name by which LD_PRELOAD names the library: DIRECTORY/$LIB/NAME if there is such a link, otherwise the library's
+ * The name by which LD_PRELOAD names the library: DIRECTORY/${LIB}/NAME if there is such a link, otherwise the library's
  * path. Each loader finds by $LIB the file that is for its programs, or none: the one of musl does not expand $LIB, and
- * ignores a file that is missing, but ends a program if the library lacks a function of glibc.
+ * ignores a file that is missing, but ends a program if it lacks a function of glibc that the library needs. make expands
+ * variables in variables of the environment: of the braces it leaves DIRECTORY//NAME, the library, but of $LIB without
+ * them DIRECTORY/IB/NAME.
  */
 const char *installed_preload_name(const char *library);
 

@@ -53,6 +53,8 @@ wrong_usage()
 
 # shellcheck source=scripts/service/unit.sh
 . "${0%/*}/unit.sh"
+# shellcheck source=scripts/service/effect.sh
+. "${0%/*}/effect.sh"
 
 is_yes()
 {
@@ -68,137 +70,6 @@ is_no()
 	0 | [Nn] | [Nn][Oo] | [Ff] | [Ff][Aa][Ll][Ss][Ee] | [Oo][Ff][Ff]) return 0 ;;
 	esac
 	return 1
-}
-
-# ---- would the drop-in have an effect?
-
-# Prints the last EnvironmentFile= that sets LD_PRELOAD: it has priority over Environment= of a drop-in.
-overriding_file()
-{
-	facts file | while IFS= read -r file; do
-		file=$root${file#-}
-		# EnvironmentFile= may be a pattern (*.conf), so $file is not quoted.
-		for one in $file; do
-			! grep -q '^[[:space:]]*LD_PRELOAD=' "$one" 2>/dev/null || printf '%s\n' "$one"
-		done
-	done | tail -n 1
-}
-
-# covering KEY FILE: prints the longest path of a setting that is the file or a folder above it, without its options.
-covering()
-{
-	facts "$1" | while IFS= read -r value; do
-		value=${value#-}
-		value=${value#+}
-		case $1 in
-		Bind*) value=${value#*:} ;;
-		esac
-		value=${value%%:*}
-		case $2 in
-		"$value" | "${value%/}"/*) printf '%s %s\n' "${#value}" "$value" ;;
-		esac
-	done | sort -n | tail -n 1 | cut -d ' ' -f 2-
-}
-
-# hidden_by FILE: prints the setting because of which the service has no such file
-hidden_by()
-{
-	for key in RootDirectory RootImage; do
-		value=$(facts $key)
-		if [ -n "$value" ] && [ "$value" != / ]; then
-			printf '%s=%s' $key "$value"
-			return
-		fi
-	done
-	case $1 in
-	/home/* | /root/* | /run/user/*)
-		value=$(facts ProtectHome)
-		[ -z "$value" ] || [ "$value" = read-only ] || is_no "$value" || printf 'ProtectHome=%s' "$value"
-		;;
-	/tmp/* | /var/tmp/*)
-		! is_yes "$(facts PrivateTmp)" || printf 'PrivateTmp=%s' "$(facts PrivateTmp)" ;;
-	esac
-	# What takes a path away, and what gives it or a part of it back.
-	for keys in InaccessiblePaths: TemporaryFileSystem:BindPaths:BindReadOnlyPaths NoExecPaths:ExecPaths; do
-		taken=$(covering "${keys%%:*}" "$1")
-		for key in $(printf '%s' "${keys#*:}" | tr ':' ' '); do
-			given=$(covering "$key" "$1")
-			[ ${#given} -lt ${#taken} ] || taken=
-		done
-		if [ -n "$taken" ]; then
-			printf '%s=%s' "${keys%%:*}" "$taken"
-			return
-		fi
-	done
-}
-
-# path_of PROGRAM: prints its path, or nothing.  The program behind env(1) may be a name without a path, which is searched
-# for in the folders that systemd searches.
-path_of()
-{
-	case $1 in
-	*/*) printf '%s' "$root$1" ;;
-	?*)
-		for folder in /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin; do
-			if [ -f "$root$folder/$1" ]; then
-				printf '%s' "$root$folder/$1"
-				return
-			fi
-		done
-		printf '%s' "$root/$1" ;;
-	esac
-}
-
-# Sets named, the name by which LD_PRELOAD names the library: by $LIB, as the launcher does, if the service sees the link.
-name_library()
-{
-	link=${library%/*}/$lib/${library##*/}
-	named=$library
-	[ -z "$lib" ] || [ "$(readlink -f "$root$link")" != "$(readlink -f "$root$library")" ] ||
-		[ -n "$(hidden_by "$link")" ] || named="${library%/*}/\$LIB/${library##*/}"
-}
-
-# The drop-in counts for every command of the unit, and the loader of another libc ends a program that the library is
-# preloaded into by its path.
-others_must_run()
-{
-	[ "$named" = "$library" ] || return 0
-	bad=$(facts also | awk -F '\t' '!seen[$2]++' | while IFS="$tab" read -r key program; do
-		path=$(path_of "$program")
-		[ -f "$path" ] || continue
-		report=$("$self" --no-profiles --library "$root$library" check "$path" 2>/dev/null)
-		[ $? -ne $EX_OTHER_LIBC ] ||
-			printf '%s=%s: %s\n' "$key" "$program" "$(printf '%s\n' "$report" | sed -n 's/^verdict *cannot: [^:]*: //p')"
-	done | head -n 1)
-	[ -z "$bad" ] || die $EX_NO_EFFECT "$service: with the library one of its commands would end at once: $bad"
-}
-
-must_have_effect()
-{
-	[ -e "$root$library" ] || die $EX_NO_EFFECT "$library: not there$(is_below); install fiberize there"
-	name_library
-	[ -z "$(facts unset)" ] ||
-		die $EX_NO_EFFECT "$service: its UnsetEnvironment= takes LD_PRELOAD away; delete that first"
-	file=$(overriding_file)
-	[ -z "$file" ] ||
-		die $EX_NO_EFFECT "$service: $file sets LD_PRELOAD, and counts more than a drop-in: add $named there"
-	file=$(facts preload_file)
-	[ -z "$file" ] || [ "$file" = "$unit" ] ||
-		[ "$(printf '%s\n' "${file##*/}" "$name" | sort | tail -n 1)" = "$name" ] ||
-		die $EX_NO_EFFECT "$service: $file sets LD_PRELOAD or empties Environment=, and counts more than $name: rename it"
-	hidden=$(hidden_by "$library")
-	[ -z "$hidden" ] || die $EX_NO_EFFECT "$service: $library is not there for it, because of $hidden"
-	drops=$(facts env_drops)
-	[ -z "$drops" ] || die $EX_NO_EFFECT "$service: its env takes LD_PRELOAD away by $drops; delete that first"
-	others_must_run
-	program=$(path_of "$(facts exec)")
-	if [ ! -e "$program" ]; then
-		verdict="is not there: $program; so nobody has looked whether it can run under fiberize"
-		return
-	fi
-	report=$("$self" --no-profiles --library "$root$library" check "$program") ||
-		die $EX_NO_EFFECT "$service: $(printf '%s\n' "$report" | sed -n 's/^verdict *cannot: //p')"
-	verdict=$(printf '%s\n' "$report" | sed -n 's/^verdict *//p')
 }
 
 # ---- the drop-in

@@ -72,7 +72,7 @@ same 'by the stub' "$(expect 0 "$libm")" \
 	"$(ways "LD_PRELOAD=$build/libfiberize-preload.so:$libm" FIBERIZE_CHILDREN=0)"
 # shellcheck disable=SC2016 # the loader expands it
 same 'by what the loader expands' "$(expect 0 none)" \
-	"$(ways "LD_PRELOAD=$build/"'$LIB/libfiberize.so' FIBERIZE_CHILDREN=0)"
+	"$(ways "LD_PRELOAD=$build/"'${LIB}/libfiberize.so' FIBERIZE_CHILDREN=0)"
 
 for preloaded in "$libm" "$library:$libm"; do
 	want=$(limited "$python" "$work/built.py" "$preloaded" "$libm" 2>&1)

@@ -221,10 +221,31 @@ prints 'a library with other files there: by its path' "$work/away/libother.so" 
 for directory in lib64 lib "lib/$($CC -print-multiarch)"; do
 	must ln -sfr "$work/away/libother.so" "$work/away/$directory/libother.so"
 done
-prints 'a library with links: by $LIB' "$work/away/"'$LIB/libother.so' \
+prints 'a library with links: by ${LIB}' "$work/away/"'${LIB}/libother.so' \
 	"$fiberize" --library "$work/away/libother.so" printenv LD_PRELOAD
 has_library 'a library with links: loaded' no "$fiberize" --library "$work/away/libother.so" cat $maps
 has 'a library with links: its name' "$work/out" '/away/libother.so$'
+
+# ---- programs that expand the variable once more
+
+cat >"$work/makefile" <<'MAKE'
+look = grep -c "r-xp.*/libfiberize" /proc/self/maps
+all:
+	@$(look)
+	@LD_PRELOAD="$(LD_PRELOAD)" $(look)
+	@LD_PRELOAD="$$LD_PRELOAD" $(look)
+	@LD_PRELOAD="$(LD_PRELOAD):libm.so.6" $(look)
+MAKE
+printf 'export LD_PRELOAD += :libm.so.6\n' | cat - "$work/makefile" >"$work/makefile.export"
+for file in makefile makefile.export; do
+	run "$fiberize" make -s -f "$work/$file"
+	same "make, $file: its children have the library" "0|1${newline}1${newline}1${newline}1|" "$code|$out|$err"
+done
+look='grep -c "r-xp.*/libfiberize" /proc/self/maps'
+run "$fiberize" sh -c 'sh -c "LD_PRELOAD=$LD_PRELOAD $0"' "$look"
+same 'a shell that expands it in a command: the library' '0|1|' "$code|$out|$err"
+run "$fiberize" sh -c "sh -uc 'LD_PRELOAD=\$LD_PRELOAD \$0' true"
+same 'a shell with -u, which expands it once' '0||' "$code|$out|$err"
 
 # ---- what children see, and --no-children
 
@@ -245,7 +266,7 @@ run env LD_PRELOAD="$stub" "$fiberize" sh -c "$look"
 same 'the launcher takes the place of the stub' "1$newline<$named_library>" "$out"
 run env LD_PRELOAD="$stub" sh -c "sh -c '$look'"
 same 'the stub: children have it, and the library' "2$newline<$stub>" "$out"
-for list in "$stub" "libm.so.6:$stub" "$stub libm.so.6" "$build/"'$LIB/libfiberize.so:libm.so.6'; do
+for list in "$stub" "libm.so.6:$stub" "$stub libm.so.6" "$build/"'${LIB}/libfiberize.so:libm.so.6'; do
 	left=$(tr ' ' '\n' <<<"${list//:/ }" | grep -v fiberize)
 	run env FIBERIZE_CHILDREN=0 LD_PRELOAD="$list" sh -c "$look"
 	same "FIBERIZE_CHILDREN=0, LD_PRELOAD=$list" "0$newline<${left:-none}>" "$out"

@@ -73,6 +73,7 @@ cat >"$work/want" <<END
 ./usr/libexec/fiberize/table.awk
 ./usr/libexec/fiberize/unit.awk
 ./usr/libexec/fiberize/unit.sh
+./usr/libexec/fiberize/effect.sh
 ./usr/libexec/fiberize/verdict.awk
 ./usr/libexec/fiberize/words.awk
 ./usr/libexec/fiberize/wrk.lua
@@ -98,12 +99,12 @@ cp -a "$packager/usr/." "$plain/"
 cd / || exit 1
 prints 'it runs' '' "$plain/bin/fiberize" true
 # shellcheck disable=SC2016 # the loader expands it
-prints 'it names the library for each loader' "$plain/lib/fiberize/"'$LIB/libfiberize.so' \
+prints 'it names the library for each loader' "$plain/lib/fiberize/"'${LIB}/libfiberize.so' \
 	"$plain/bin/fiberize" printenv LD_PRELOAD
 run "$plain/bin/fiberize" cat /proc/self/maps
 has 'the installed library is loaded' "$work/out" "$plain/lib/fiberize/libfiberize.so"
 # shellcheck disable=SC2016 # the loader expands it
-run env LD_PRELOAD="$plain/lib/fiberize/"'$LIB/libfiberize-preload.so' cat /proc/self/maps
+run env LD_PRELOAD="$plain/lib/fiberize/"'${LIB}/libfiberize-preload.so' cat /proc/self/maps
 has 'the library for every program finds it' "$work/out" "$plain/lib/fiberize/libfiberize.so"
 run "$plain/bin/fiberize" --version
 like '--version' '0 ?*' "$code $out"
@@ -150,7 +151,7 @@ verified()
 	return "$1"
 }
 has 'the drop-in names the library' "$examples/fiberize.conf" \
-	'^Environment=LD_PRELOAD=/usr/lib/fiberize/[$]LIB/libfiberize.so$'
+	'^Environment=LD_PRELOAD=/usr/lib/fiberize/[$]{LIB}/libfiberize.so$'
 same 'systemd-analyze takes the drop-in' 0 "$(verified ''; echo $?)"
 like 'systemd-analyze looks at the drop-in' '?*' "$(verified 'Envirment=A=1')"
 
@@ -263,8 +264,10 @@ same 'uninstall leaves no directory' '' "$(find "$packager" -type d -name '*fibe
 # Twice does no harm.
 quiet_make uninstall DESTDIR="$packager" PREFIX=/usr
 
-for prefix in "/it's" '/a&b' '/a\b' '/a#b'; do
-	run env -u MAKEFLAGS -u MAKELEVEL make -s install DESTDIR="$work/odd" PREFIX="$prefix"
+# shellcheck disable=SC2016 # the loader would expand it
+for prefix in "/it's" '/a&b' '/a\b' '/a#b' '/a/$LIB' '/a/${ORIGIN}/b' '/a:b' '/a b' '/a%b'; do
+	# make makes one dollar of two.
+	run env -u MAKEFLAGS -u MAKELEVEL make -s install DESTDIR="$work/odd" PREFIX="${prefix//\$/\$\$}"
 	same "cannot be installed in $prefix: exit status" 2 "$code"
 	like "cannot be installed in $prefix: why" "*$work/odd${prefix//\\/\\\\}: *" "$err"
 	yes "cannot be installed in $prefix: nothing is left" [ ! -e "$work/odd" ]

@@ -212,9 +212,29 @@ if command -v musl-gcc >/dev/null; then
 else
 	skip 'commands of another libc' 'musl-gcc is not installed'
 fi
+# A libc without the versions that the library needs, and two loaders: that of this system, and one that has another $LIB.
+printf 'void f(void) { }\n' >"$work/libc.c"
+printf 'int main(void) { return 0; }\n' >"$work/main.c"
+must mkdir "$work/old"
+must "$CC" -shared -nostdlib -Wl,-soname,libc.so.6 -o "$work/old/libc.so.6" "$work/libc.c"
+loader=$(readelf -lW /bin/sh | sed -n 's/.*program interpreter: \(.*\)]/\1/p')
+link_for_loader
+lib=${links#"${library%/*}/"}
+must sed "s#$lib#${lib//?/x}#g" "$loader" >"$work/old/ld.so"
+must chmod 755 "$work/old/ld.so"
+must "$CC" -Wl,-rpath,"$work/old" -o "$tree/bin/old" "$work/main.c"
+must "$CC" -Wl,-rpath,"$work/old" -Wl,--dynamic-linker="$work/old/ld.so" -o "$tree/bin/older" "$work/main.c"
+unit old_libc ExecStartPre=/bin/old
+refuses old_libc 102 '*would end at once: ExecStartPre=/bin/old: its libc, */old/libc.so.6, has no GLIBC_*'
+unit old_libc ExecStartPre=/bin/older
+service enable old_libc
+same 'an older glibc whose loader goes elsewhere' 0: "$code:$err"
+service disable old_libc
+must rm -r "$tree${library%/*}"/lib*/
+refuses old_libc 102 '*would end at once: ExecStartPre=/bin/older: its libc, */old/libc.so.6, has no GLIBC_*'
 link_for_loader
 # shellcheck disable=SC2016 # the loader expands it
-unit plain 'Environment=LD_PRELOAD=/a.so:/x/libfiberize.so:/y/$LIB/libfiberize-preload.so'
+unit plain 'Environment=LD_PRELOAD=/a.so:/x/libfiberize.so:/y/$LIB/libfiberize-preload.so:/z/${LIB}/libfiberize.so'
 service enable plain
 same 'where there are links for loaders: by these' "0::Environment=\"LD_PRELOAD=$named_library:/a.so\"" \
 	"$code:$err:$(tail -n 1 "$(dropin plain)")"
