@@ -279,7 +279,7 @@ $(B)/gdb.py: scripts/inspect/gdb.py scripts/inspect/gdb_commands.py Makefile
 	@mkdir -p $(@D)
 	$(Q)cat $(filter %.py,$^) >$@.new && mv $@.new $@
 
-$(B)/libexec/measure: $(addprefix scripts/bench/,measure.c children.c descriptors.c proc.c) \
+$(B)/libexec/measure: $(addprefix scripts/bench/,measure.c children.c descriptors.c keep.c proc.c) \
 		$(addprefix scripts/machine/,measured.c processes.c) Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)

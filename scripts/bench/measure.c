@@ -4,6 +4,7 @@
  *
  *	measure [-n name] [-p port] [-w seconds] [-e environment] [-r record]
  *		-s serverlog -l loadlog LOAD -- SERVER [ARGS]
+ *	measure --keep <record	(keep.h)
  *
  * Starts SERVER, waits until SERVER (or a descendant) listens on TCP, runs LOAD by
  * sh -c with {port} and {host} replaced, stops SERVER, and prints what the load
@@ -17,7 +18,8 @@
  *	peak_kb			sum of the largest resident sets of SERVER's processes
  *	descriptors_left	how many descriptors more SERVER has after LOAD than before
  *
- * With -r it writes the program and command line of the process that listens to a file (scripts/machine/measured.h).
+ * With -r it writes the directory, program and command line of the process that listens to a file
+ * (scripts/machine/measured.h).
  *
  * Sources of the figures, chosen so that threads which have ended still count:
  * the CPU time of a process from its CPU clock, to the nanosecond, plus the time of
@@ -42,6 +44,7 @@
 #include <unistd.h>
 
 #include "scripts/bench/children.h"
+#include "scripts/bench/keep.h"
 #include "scripts/bench/number.h"
 #include "scripts/bench/proc.h"
 #include "scripts/machine/measured.h"
@@ -220,7 +223,7 @@ struct options {
 /* What is not written here is not recorded: the figures do not depend on it. */
 static void write_record(const char *file, pid_t pid)
 {
-	char *key = measured_key(pid);
+	char *key = measured_key(pid, getpid());
 	FILE *out = key ? fopen(file, "we") : NULL;
 
 	if (out) {
@@ -256,7 +259,7 @@ static struct options parse(int argc, char **argv)
 	return o;
 }
 
-int main(int argc, char **argv)
+static int measure(int argc, char **argv)
 {
 	const struct options o = parse(argc, argv);
 	struct fz_figures before, after;
@@ -301,4 +304,11 @@ int main(int argc, char **argv)
 	print_figures(&l, &before, &after, ended - begun);
 	printf("descriptors_left %ld\n", left);
 	return children.interrupted ? 128 + children.interrupted : 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && strcmp(argv[1], "--keep") == 0)
+		return keep(STDIN_FILENO) ? 0 : EXIT_OURS;
+	return measure(argc, argv);
 }

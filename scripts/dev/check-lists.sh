@@ -7,7 +7,8 @@
 #    (runtime/inspect/fields.def), and of enum fz_why and enum fz_left, with the constants' names
 #  2 runtime/DESIGN.md, Locks: the ranks of FZ_RANKS (runtime/base/lock.h), in their order
 #  3 the profiles that are shipped: their figures are those of scripts/bench/FIGURES.md, for every workload of the
-#    program, and a program is on only if it gains in one and is slower in none
+#    program, and a program is on only if it gains in one and is slower in none; if it is on, a line names the
+#    workloads in which its p99 was longer
 #
 # Prints nothing if all is well; otherwise one line for each finding, and exits with 1.
 set -u
@@ -131,6 +132,16 @@ awk '
 		sub(/_.*/, "", workload)
 		return workload
 	}
+	# Is the line there that warns of a longer p99, exactly if one was longer?
+	function check_latency(	longer, i)
+	{
+		for (i = 1; i <= workloads; i++)
+			if (order[i] in named && p99[order[i]] > 1.02)
+				longer = longer (longer == "" ? "" : ", ") order[i]
+		longer = longer == "" ? "" : "# p99 was longer in " longer ": measure that of yours."
+		if (longer != warning)
+			fail("[" section "] is on; " (longer == "" ? "remove the line on p99" : "write: " longer), place)
+	}
 	function section_ends(	workload, gains, loses, names)
 	{
 		if (section == "")
@@ -151,6 +162,8 @@ awk '
 			fail("[" section "] has no figures; add them, or say # no figures: WHY", place)
 		if (on == 1 && (!gains || loses))
 			fail("[" section "] is on, although it " (loses ? "is slower" : "gains nothing"), place)
+		else if (on == 1)
+			check_latency()
 		section = on = ""
 		sections++
 	}
@@ -163,7 +176,8 @@ awk '
 			split($0, cell, / *\| */)
 			text[cell[2]] = "operations/s " cell[3] ", CPU/operation " cell[4] (cell[5] == "" ? "" : ", p99 " cell[5])
 			is[cell[2]] = verdict(cell[3], 1) " " verdict(cell[4], 0)
-			workloads++
+			order[++workloads] = cell[2]
+			p99[cell[2]] = cell[5]
 		}
 		next
 	}
@@ -173,6 +187,7 @@ awk '
 			fail("the profiles before it have no section")
 		file++
 		split("", named)
+		warning = ""
 		none = sections = 0
 	}
 	{ sub(/^ +/, "") }
@@ -180,8 +195,11 @@ awk '
 		if (section != "") {
 			section_ends()
 			split("", named)
+			warning = ""
 			none = 0
 		}
+		if (/^# p99 was longer in /)
+			warning = $0
 		none += /^# no figures: ./
 		if (match($0, /^# [a-z_0-9]+: operations\/s /)) {
 			workload = $2

@@ -35,6 +35,7 @@ struct status {
 	struct row *rows;
 	size_t count;
 	size_t forbidden;
+	char *record;			/* what "fiberize bench" has measured, or NULL */
 };
 
 /*
@@ -104,12 +105,12 @@ static void read_row(const struct target *t, enum target_found found, struct row
 	}
 }
 
-static void read_measured(int pid, struct row *r)
+static void read_measured(int pid, const char *record, struct row *r)
 {
-	char *key = measured_key(pid);
+	char *key = record ? measured_key(pid, 0) : NULL;
 
 	if (key)
-		r->measured = measured_find(key, r->cases, MEASURED_MOST);
+		r->measured = measured_find(record, key, r->cases, MEASURED_MOST);
 	if (r->measured > MEASURED_MOST)
 		r->measured = MEASURED_MOST;
 	free(key);
@@ -128,7 +129,7 @@ static void look(int pid, struct status *s)
 	s->forbidden += found == TARGET_FORBIDDEN;
 	if (found != TARGET_ABSENT && found != TARGET_FORBIDDEN) {
 		read_row(&t, found, r);
-		read_measured(pid, r);
+		read_measured(pid, s->record, r);
 		/* Drop the row if the process has executed another program meanwhile. */
 		s->count += target_runs(&t);
 	}
@@ -257,10 +258,12 @@ int command_status(char **words)
 	s.rows = calloc(count + 1, sizeof(*s.rows));
 	if (!s.rows)
 		die(EXIT_OTHER, "no memory for %zu processes", count);
+	s.record = measured_read();
 	for (size_t i = 0; i < count; i++)
 		look(pids[i], &s);
 	(json ? print_json : print_text)(&s);
 	free(s.rows);
+	free(s.record);
 	free(pids);
 	return 0;
 }

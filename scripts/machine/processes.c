@@ -150,6 +150,16 @@ char *process_program(int pid)
 	return strdup(link);
 }
 
+char *process_directory(int pid)
+{
+	char link[32], path[4096];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/%d/cwd", reader_of(pid));
+	length = readlink(link, path, sizeof(path) - 1);
+	return length < 0 ? NULL : strndup(path, (size_t)length);
+}
+
 /* Finds x in a control group "/system.slice/x.service", which may have further parts. */
 char *process_service(int pid)
 {

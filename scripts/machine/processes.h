@@ -36,6 +36,9 @@ double process_start_time(const struct process_state *state);
  */
 char *process_program(int pid);
 
+/* The working directory of the process, or NULL.  The caller frees it. */
+char *process_directory(int pid);
+
 /* The systemd service of the process, without ".service", or NULL.  The caller frees it. */
 char *process_service(int pid);
 

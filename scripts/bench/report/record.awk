@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # scripts/bench/report/record.awk - for awk -f, with summary.awk: prints a line for each case, of the form that
-# scripts/machine/measured.h has. fz_measured is the program and its command, fz_now the time.
+# scripts/machine/measured.h has. fz_measured is directory, program and command, fz_now the time.
 
 END {
 	for (c = 1; c <= cases; c++) {

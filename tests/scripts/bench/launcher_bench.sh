@@ -66,7 +66,7 @@ same 'bench: no progress unless on a terminal' '' "$err"
 
 # What is kept of it for "fiberize status".
 kept=$XDG_STATE_HOME/fiberize/measured
-same 'bench: kept: the program and its arguments' "$work/server	$work/server plain 0" "$(cut -f 9- "$kept")"
+same 'bench: kept: the program and its arguments' "$PWD	$work/server	$work/server plain 0" "$(cut -f 9- "$kept")"
 same 'bench: kept: the ratio of CPU time' "$(samples "$json" '.summary[0].ratio.cpu_us_per_request |
 	"\(.median * 1000 | round) \(.low * 1000 | round) \(.high * 1000 | round) undecided"')" \
 	"$(awk -F '\t' '{ printf "%.0f %.0f %.0f %s", $5 * 1000, $6 * 1000, $7 * 1000, $8 }' "$kept")"
@@ -76,10 +76,11 @@ same 'bench: kept: for the user alone' '700 600' "$(stat -c %a "${kept%/*}" "$ke
 good_bench 'bench: two cases, of a program that a shell starts' "$json" "$fiberize" bench --rounds 1 --json "$json" \
 	--connections 2,3 --load "$short #{connections}" -- sh -c '"$0" plain 0; :' "$work/server"
 same 'bench: kept: a line for each case, behind the others' "0 2 3" "$(cut -f 3 "$kept" | xargs)"
-same 'bench: kept: the process that listens' "$work/server plain 0" "$(tail -n 1 "$kept" | cut -f 10)"
+same 'bench: kept: the process that listens' "$work/server plain 0" "$(tail -n 1 "$kept" | cut -f 11)"
 good_bench 'bench: nowhere to keep it' "$json" env XDG_STATE_HOME=/proc/none "$fiberize" bench --rounds 1 --json "$json" \
 	--load "$short" -- "$work/server" plain 0
-same 'bench: nowhere to keep it: says so' "fiberize bench: /proc/none/fiberize/measured: cannot be written; so fiberize status will not have this" "$err"
+same 'bench: nowhere to keep it: says so' \
+	"fiberize bench: /proc/none/fiberize/measured: not written: No such file or directory; so fiberize status will not have this" "$err"
 good_bench 'bench: no home' "$json" env -u HOME XDG_STATE_HOME=here "$fiberize" bench --rounds 1 --json "$json" \
 	--load "$short" -- "$work/server" plain 0
 same 'bench: no home: keeps nothing, quietly' '' "$err"
@@ -90,6 +91,63 @@ mkdir "$work/home"
 good_bench 'bench: by HOME' "$json" env -u XDG_STATE_HOME HOME="$work/home" "$fiberize" bench --rounds 1 --json "$json" \
 	--load "$short" -- "$work/server" plain 0
 same 'bench: by HOME: kept' 1 "$(wc -l <"$work/home/.local/state/fiberize/measured")"
+
+# keeps NAME STATE: one bench with this XDG_STATE_HOME
+keeps()
+{
+	good_bench "bench: $1" "$json" env XDG_STATE_HOME="$2" timeout 60 "$fiberize" bench --rounds 1 --json "$json" \
+		--load "$short" -- "$work/server" plain 0
+}
+# not_kept NAME STATE WHY
+not_kept()
+{
+	keeps "$1" "$2"
+	same "bench: $1: says so" \
+		"fiberize bench: $2/fiberize/measured: not written: $3; so fiberize status will not have this" "$err"
+}
+others='it, or a directory above it, belongs to another user'
+alone="it is not a regular file that is this user's alone"
+mkdir -p "$work/fifo/fiberize" "$work/link/fiberize" "$work/links" "$work/hard/fiberize" "$work/elsewhere"
+mkfifo "$work/fifo/fiberize/measured"
+not_kept 'a FIFO' "$work/fifo" "$alone"
+# A FIFO with a reader, too: it could be written to.
+exec 3<>"$work/fifo/fiberize/measured"
+not_kept 'a FIFO that is read' "$work/fifo" "$alone"
+exec 3>&-
+echo mine >"$work/victim"
+ln -s "$work/victim" "$work/link/fiberize/measured"
+not_kept 'a link for a file' "$work/link" 'Too many levels of symbolic links'
+ln "$work/victim" "$work/hard/fiberize/measured"
+not_kept 'a file of two names' "$work/hard" "$alone"
+same 'bench: a link for a file: unchanged' mine "$(cat "$work/victim")"
+ln -s "$work/elsewhere" "$work/links/fiberize"
+not_kept 'a link for the directory' "$work/links" 'Not a directory'
+same 'bench: a link for the directory: nothing is made' '' "$(ls "$work/elsewhere")"
+if [ "$(id -u)" = 0 ]; then
+	mkdir "$work/other" "$work/other-state"
+	chown 65534 "$work/other" "$work/other-state"
+	not_kept 'a state directory of another user' "$work/other-state" "$others"
+	not_kept 'below a directory of another user' "$work/other-state/a" "$others"
+	good_bench 'bench: a home of another user' "$json" env -u XDG_STATE_HOME HOME="$work/other" "$fiberize" bench \
+		--rounds 1 --json "$json" --load "$short" -- "$work/server" plain 0
+	like 'bench: a home of another user: says so' '*/other/.local/state/fiberize/measured: not written: it, or *' "$err"
+	same 'bench: of another user: nothing is made' '' "$(find "$work/other" "$work/other-state" -mindepth 1)"
+else
+	skip 'bench: a home of another user' 'needs root'
+fi
+# Half of what is in the way of a new line goes, and what stays are whole lines.
+mkdir -p "$work/full/fiberize"
+full=$work/full/fiberize/measured
+seq -f 'line %09g that fills a record which is older than the others' 1 20000 | head -c 1048500 >"$full"
+echo >>"$full"
+keeps 'a full file' "$work/full"
+same 'bench: a full file: no complaint' '' "$err"
+yes 'bench: a full file: it is shorter' [ "$(stat -c %s "$full")" -lt 600000 ]
+yes 'bench: a full file: the last half is there' [ "$(stat -c %s "$full")" -gt 500000 ]
+like 'bench: a full file: whole lines' 'line ????????? that *' "$(head -n 1 "$full")"
+same 'bench: a full file: the new line' "$work/server plain 0" "$(tail -n 1 "$full" | cut -f 11)"
+same 'bench: a full file: nothing else, of this mode' '600 measured' \
+	"$(stat -c '%a %n' "$work/full/fiberize"/* | sed 's, .*/, ,')"
 
 run script -qec "'$fiberize' bench --load true --rounds 2 -- '$work/server' plain 0" /dev/null
 case $out in

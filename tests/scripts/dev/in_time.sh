@@ -34,6 +34,10 @@ as_one 'all pass' 0 "PASS one${newline}PASS one${newline}oci: 2 of 2 scripts pas
 as_one 'one is skipped' 0 "*oci: 2 of 3 scripts passed, 0 failed, 1 skipped; *${newline}oci: skipped: absent: crun is not installed" good absent good
 as_one 'one fails, the others run' 1 '*FAIL one: reason*PASS one*oci: 1 of 3 scripts passed, 1 failed, 1 skipped; *' bad absent good
 as_one 'all are skipped' 77 '*oci: 0 of 1 scripts passed, 0 failed, 1 skipped; *' absent
+for own in 10 124 137 177; do
+	script "own$own" "exit $own"
+	as_one "$own of its own is no limit" 1 "PASS one${newline}oci: 1 of 2 scripts passed, 1 failed, 0 skipped; *" "own$own" good
+done
 # It waits for nobody, so that the limit alone ends it.
 # shellcheck disable=SC2016
 script endless 'echo $$ >"$0.pid"; exec sleep 1000'

@@ -230,6 +230,10 @@ profiles 'a program that loses' $shipped '^\[fio\]' '/^\[fio/,/= 0/s/= 0/= 1/' '
 profiles 'an event loop' $pods '\[memcached\]' '/\[memcached/,/= 0/s/= 0/= 1/' '[memcached] is on, although it gains nothing'
 profiles 'a figure is left out' $pods '\[nginx\]' '/# nginx: /s/:.*/ is an event loop/;s/# nginx is/# no figures: it is/' \
 	"[nginx] says nothing of nginx; add $(sed -n 's/^ *\(# nginx: \)/\1/p' $pods)"
+profiles 'no word of a longer p99' $shipped '^\[java\]' '/^# p99 was longer in java/d' \
+	'[java] is on; write: # p99 was longer in java, java_large: measure that of yours.'
+profiles 'a longer p99 that was not' $shipped '^\[ruby' '/^# ruby: /a # p99 was longer in ruby: measure that of yours.' \
+	'[ruby*] is on; remove the line on p99'
 profiles 'no figures and no reason' $pods '\[node\]' 's/no figures: an event/an event/' '[node] has no figures; add them, or say # no figures: WHY'
 profiles 'neither on nor off' $pods '\[node\]' '/\[node/,/= 0/{/= 0/d}' '[node] has no line everywhere = 0 or 1; add it'
 

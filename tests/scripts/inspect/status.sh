@@ -119,10 +119,10 @@ begin "$fiberize" sh -c 'echo ready; kill -STOP "$$"' 'a b' --port=8080 -t 4 v1
 numbers=$pid
 mkdir -p "$XDG_STATE_HOME/fiberize"
 file=$XDG_STATE_HOME/fiberize/measured
-# measured CASE PROGRAM COMMAND: one more line; CASE has blanks instead of tabs
+# measured CASE PROGRAM COMMAND [DIRECTORY]: one more line; CASE has blanks instead of tabs
 measured()
 {
-	printf '%s\t%s\t%s\n' "${1// /$'\t'}" "$2" "$3" >>"$file"
+	printf '%s\t%s\t%s\t%s\n' "${1// /$'\t'}" "${4-$PWD}" "$2" "$3" >>"$file"
 }
 busy=$(readlink -f "$helpers/busy")
 measured '100 0.1.0 64 0 0.400 0.300 0.500 faster' "$busy" 'busy idle'
@@ -131,19 +131,51 @@ measured '200 0.1.0 0 500 1.100 0.900 1.200 undecided' "$busy" './busy idle'
 printf '300\t0.1.0\t64\tx\n\n\t\t\n' >>"$file"
 measured '300 0.1.0 64 0 0.100 0.100 0.100 faster' "$busy" 'busy idle 2'
 measured '300 0.1.0 64 0 0.100 0.100 0.100 faster' "${busy}x" 'busy idle'
+measured '300 0.1.0 64 0 0.100 0.100 0.100 faster' "$busy" 'busy idle' "$work"
+measured '300 0.1.0 64 0 0.100 0.100 0.100 faster' "$busy" 'busy idle' -
+# Figures that are none, and texts that nobody may print.
+for figure in nan inf -0.5 1e300 0x1p3 1.2.3 '' 99999999999999; do
+	measured "300 0.1.0 64 0 $figure 0.100 0.100 faster" "$busy" 'busy idle'
+	measured "300 0.1.0 64 0 0.100 0.100 $figure faster" "$busy" 'busy idle'
+done
+for text in $'\xff' $'\e[2J' 'a"b' 0123456789012345; do
+	measured "300 0.1.0 64 0 0.100 0.100 0.100 $text" "$busy" 'busy idle'
+done
+measured $'300 \xff 64 0 0.100 0.100 0.100 faster' "$busy" 'busy idle'
+printf '300\0' >>"$file"
+measured '300 0.1.0 64 0 0.100 0.100 0.100 faster' "$busy" 'busy idle'
 sh=$(readlink -f "$(command -v sh)")
 # shellcheck disable=SC2016 # as it is
 words='sh -c '\''echo ready; kill -STOP "$$"'\'' '\''a b'\'
 measured '300 0.1.0 64 0 0.700 0.600 0.800 faster' "$sh" "$words --port=0 -t 16 v1"
 measured '400 0.1.0 64 0 0.200 0.200 0.200 faster' "$sh" "$words --port=0 -t 16 v2"
 measured '400 0.1.0 64 0 0.200 0.200 0.200 faster' "$sh" "$words --port=0 -t x v1"
+# No argument of these depends on the directory.
+# shellcheck disable=SC2016
+printf 'echo ready\nkill -STOP "$$"\n' >"$work/stops"
+begin "$fiberize" sh -e "$work/stops" 8080 --file="$work/x" --at=127.0.0.1:80
+absolute=$pid
+for option in -f-x --file=x -Ix/y; do
+	begin "$fiberize" sh "$work/stops" $option
+	measured '500 0.1.0 64 0 0.200 0.200 0.200 faster' "$sh" "sh $work/stops $option" "$work"
+	relative="${relative-}${relative+ }$pid"
+done
+measured '500 0.1.0 64 0 0.900 0.900 0.900 slower' "$sh" "sh -e $work/stops 0 --file=$work/x --at=127.0.0.1:8080" -
 look
+same 'absolute names: another directory' '0.9' "$(of "$absolute" '.measured[].cpu_ratio | tojson')"
+same 'relative names in options: another directory' 0.2 "$(for pid in $relative; do of "$pid" '.measured[].cpu_ratio'; done)"
 same 'the last bench, each of its cases' '[[200,64,null,0.6,0.55,0.65,"faster"],[200,null,500,1.1,0.9,1.2,"undecided"]]' \
 	"$(of "$poll" '[.measured[] | [.when, .connections, .rate, .cpu_ratio, .low, .high, .verdict]] | tojson')"
 same 'other numbers among its arguments' '0.7' "$(of "$numbers" '.measured[].cpu_ratio | tojson')"
 run "$fiberize" status
 like 'text: the last bench' "*$newline* $poll busy * 5 * 0.60..1.10?  20??*" "$out"
 like 'text: one case' "*$newline* $numbers sh * 0.70  20??*" "$out"
+# A line without an end, which is not looked at, and a last line behind it.
+truncate -s 300000000 "$file"
+echo >>"$file"
+measured '600 0.1.0 64 0 0.300 0.300 0.300 faster' "$busy" 'busy idle'
+run timeout 20 "$fiberize" status
+like 'text: a very long line' "0:*$newline* $poll busy * 5 * 0.30  20??*" "$code:$out"
 rm "$file"
 mkfifo "$file"
 run "$fiberize" status
