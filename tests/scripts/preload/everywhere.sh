@@ -44,17 +44,19 @@ same 'it has no thread-local storage' '' "$(readelf -lW "$stub" | grep TLS)"
 
 # ---- what LD_PRELOAD names beside it
 
+# shellcheck disable=SC2016 # the inner shell expands it
 for list in /none/libfiberize.so libfiberize.so /none/notlibfiberize.so.bak '/none/libfiberize.so:libm.so.6' \
 	/none/libfiberize-preload.so.bak /none/notlibfiberize-preload.so /none/libfiberize-preload.so/libm.so.6; do
 	is_on "no profile, LD_PRELOAD=$list" no sh -c 'LD_PRELOAD=$1 exec cat "$2" 2>/dev/null' - "$list" $maps
 done
+# shellcheck disable=SC2016 # the inner shell expands it
 for list in "$stub" "libm.so.6 $stub" "/none/libfiberize.so:$stub:libm.so.6"; do
 	is_on "no profile, LD_PRELOAD=$list" yes sh -c 'LD_PRELOAD=$1 exec cat "$2" 2>/dev/null' - "$list" $maps
 done
 mkdir "$place/lib64"
 ln -s ../libfiberize-preload.so "$place/lib64/libfiberize.so"
 is_on 'no profile, by the name of the launcher for another glibc' yes env LD_PRELOAD="$place/lib64/libfiberize.so" cat $maps
-rm -r "$place/lib64"
+rm -r "${place:?}/lib64"
 
 # ---- kinds of programs
 
