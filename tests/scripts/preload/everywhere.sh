@@ -44,14 +44,18 @@ same 'it has no thread-local storage' '' "$(readelf -lW "$stub" | grep TLS)"
 
 # ---- what LD_PRELOAD names beside it
 
-# shellcheck disable=SC2016 # the inner shell expands it
+# with_list yes|no LIST: is_on, a program that prints its maps, with this LD_PRELOAD; what loaders say of it is no matter
+with_list()
+{
+	# shellcheck disable=SC2016 # the inner shell expands it
+	is_on "no profile, LD_PRELOAD=$2" "$1" sh -c 'LD_PRELOAD=$1 exec cat "$2" 2>/dev/null' - "$2" $maps
+}
 for list in /none/libfiberize.so libfiberize.so /none/notlibfiberize.so.bak '/none/libfiberize.so:libm.so.6' \
 	/none/libfiberize-preload.so.bak /none/notlibfiberize-preload.so /none/libfiberize-preload.so/libm.so.6; do
-	is_on "no profile, LD_PRELOAD=$list" no sh -c 'LD_PRELOAD=$1 exec cat "$2" 2>/dev/null' - "$list" $maps
+	with_list no "$list"
 done
-# shellcheck disable=SC2016 # the inner shell expands it
 for list in "$stub" "libm.so.6 $stub" "/none/libfiberize.so:$stub:libm.so.6"; do
-	is_on "no profile, LD_PRELOAD=$list" yes sh -c 'LD_PRELOAD=$1 exec cat "$2" 2>/dev/null' - "$list" $maps
+	with_list yes "$list"
 done
 mkdir "$place/lib64"
 ln -s ../libfiberize-preload.so "$place/lib64/libfiberize.so"
