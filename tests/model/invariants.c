@@ -211,13 +211,13 @@ static bool has_kicked_for(const struct fz_runq *q)
 /*
  * One thread spins, all others sleep: what is in a queue can be shared, and nobody takes it.  A fiber that has yielded to
  * one that is not CPU-bound waits until the monitor finds that it is (PROOF.md), by CPU time, of which the model has none:
- * so the run ends there.
+ * so the run ends there.  One that the kernel has refused memory yields until it has some, and waits for nobody.
  */
 void check_spin(void)
 {
 	bool waits = false;
 
-	if (!exploring || fz_sched.count < 2)
+	if (!exploring || fz_sched.count < 2 || M.kt[M.current].refused)
 		return;
 	for (uint32_t i = 0; i < fz_sched.count; i++) {
 		waits |= fz_sched.processors[i].runq.head != NULL;

@@ -38,6 +38,7 @@ struct kthread {
 	int ring;			/* for completions of this ring, plus 1; 0: none */
 	long result;			/* of the system call that it blocks in */
 	uint32_t *clear_tid;		/* set_tid_address */
+	bool refused;			/* io_uring_enter had no memory for it: it asks again */
 	bool yielded;			/* in a spin, or sched_yield: let others go first */
 	uint32_t streak;		/* accesses since it last blocked or gave way */
 	uint32_t relaxed;		/* pauses of a spin since it last blocked */

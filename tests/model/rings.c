@@ -347,7 +347,10 @@ long ring_enter(int fd, uint32_t to_submit, uint32_t least, uint32_t flags, cons
 	if (flags & ~(IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG))
 		return -EINVAL;
 	/* No memory for a request: none is submitted. */
-	if (to_submit && look(memory[f->ring].sq_tail) != *memory[f->ring].sq_head && schedule_choose(2, RARE)) {
+	if (to_submit)
+		M.kt[M.current].refused = look(memory[f->ring].sq_tail) != *memory[f->ring].sq_head &&
+					  schedule_choose(2, RARE);
+	if (to_submit && M.kt[M.current].refused) {
 		trace_say("%s: io_uring_enter: no memory", M.kt[M.current].name);
 		return -EAGAIN;
 	}
