@@ -40,7 +40,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WARM_UP = 300, MEASURED = 40, PASSES = 5, UNWRITTEN = 4 };
+enum { WARM_UP = 300, FURTHER = 4000, MEASURED = 40, PASSES = 5, UNWRITTEN = 4 };
 
 static struct {
 	bool list, exhaustive;
@@ -221,6 +221,11 @@ static int explore(const struct scenario *s)
 		err = run_seeds(HOW_PCT, asked.pct, until);
 	if (!err && asked.random)
 		err = run_seeds(HOW_RANDOM, asked.random, until);
+	/* A pass with more deviations takes long: it had better not be for nothing. */
+	if (asked.exhaustive && !err && budget > 1) {
+		try_runs(FURTHER);
+		shared = memory_freeze_shared();
+	}
 	/* Again, if this has found memory that is shared as well: then there are more points. */
 	if (asked.exhaustive && !err)
 		for (int pass = 0; pass < PASSES && (err = run_all(until, &shared)) < 0; pass++)
