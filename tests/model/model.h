@@ -187,6 +187,7 @@ struct decision {
 	/* reduce.c: */
 	int left;			/* deviations that may be made from here on */
 	int kt;				/* the default; -1: this is no choice of a kthread */
+	int current;			/* who runs; picked, it goes on without a switch */
 	uint8_t kts[2 * KTHREADS];	/* of each pick */
 	uint32_t skipped;		/* picks that need not be tried, a bit for each */
 	uint32_t first_use, uses;	/* the default's next segment */

@@ -27,6 +27,7 @@
  *
  * What is no order of uses, and is looked at when T is to go on: T was signalled, or has polls to report, which it does before S.
  * Then it does not sleep, and W is no footprint.  Nor is it if the run ends before T goes on: S W has more uses then.
+ * V is not the one that runs and gives way: picked, it goes on without a switch, and so does not report to its rings.
  * A window that the cutting of a run ends is that of a run of the same order, or ends there with S before it, too.
  * Points: T has one after S also if it comes from W, for since_point (hooks.c) knows only what T has done since it was picked.
  * The clock, the kernel's objects and what invariants.c reads are places (reduce.h).  Counts that no check compares with others
@@ -138,6 +139,7 @@ void reduce_note_choice(struct decision *d, const int *list)
 	d->first_use = uses;
 	if (!active || !list)
 		return;
+	d->current = M.current;
 	d->follows = just_ended && just_ended == last;
 	just_ended = NULL;
 	for (int i = 0; i < d->n; i++) {
@@ -194,7 +196,7 @@ void reduce_deviates(const struct decision *d)
 		window[windows].kt = d->kt;
 		window[windows++].print = &footprint[d->left - 1][d->kts[d->pick]];
 	}
-	if (d->whole && sleepers < SLEEPERS)
+	if (d->whole && sleepers < SLEEPERS && d->kts[d->pick] != d->current)
 		put_to_sleep(d);
 	look_on();
 }
@@ -276,7 +278,7 @@ void reduce_leave(const struct decision *d)
 	for (int i = 1; i < earlier->n; i++) {
 		const struct footprint *f = &footprint[d->left - 1][earlier->kts[i]];
 
-		if (f->known && !f->spoilt && !depends(earlier, f))
+		if (f->known && !f->spoilt && earlier->kts[i] != earlier->current && !depends(earlier, f))
 			earlier->skipped |= (uint32_t)1 << i;
 	}
 }
