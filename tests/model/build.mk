@@ -18,7 +18,7 @@ MODEL_CC = $(if $(MODEL_COVERAGE),clang,$(CC)) $(MODEL_FLAGS) $(MODEL_HOOKS) $(i
 MODEL_RUNTIME := $(filter-out runtime/base/die.c,$(RUNTIME_SRC))
 MODEL_SCENARIOS := $(wildcard tests/model/scenarios/*.c)
 MODEL_LINKED := $(wildcard tests/model/linked/*.c)
-MODEL_OWN := $(filter-out $(if $(MODEL_COVERAGE),,%/coverage.c),$(wildcard tests/model/*.c))
+MODEL_OWN := $(filter-out $(if $(MODEL_COVERAGE),,%/coverage.c),$(wildcard tests/model/*.c tests/model/reduce/*.c))
 MODEL_HOOKED := $(patsubst %.c,$(MODEL)/%.o,$(MODEL_RUNTIME) $(MODEL_SCENARIOS) $(MODEL_LINKED))
 MODEL_PLAIN := $(patsubst %.c,$(MODEL)/%.o,$(MODEL_OWN) arch/x86_64/frame.c arch/x86_64/shadow.c)
 

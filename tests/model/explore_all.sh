@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/model/explore_all.sh BOUND [SCENARIO...] - every run with up to BOUND deviations from the scheduler's
-# default, of these scenarios or of all.  For each how many runs that were, in how much CPU time, and whether all were tried; then
-# the totals.  FZ_BUILD: the build, if not build/.  Exit status 0 if all were tried and passed, 1 if not, 2 if it
-# cannot begin.
+# default, of these scenarios or of all.  For each how many runs that were, in how much CPU time, and whether all
+# were tried; then the totals.  Runs that found more memory to be shared, and were made again therefore, count only as time.
+# FZ_BUILD: the build, if not build/.  Exit status 0 if all were tried and passed, 1 if not, 2 if it cannot begin.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 explore=${FZ_BUILD:-$root/build}/tests/model/explore
@@ -47,7 +47,7 @@ done | awk '
 		text = last = ""; runs = took = 0
 		next
 	}
-	$2 == "exhaustive" && $4 == "runs" { last = $0; runs += $3; took += $5 }
+	$2 == "exhaustive" && $4 == "runs" { last = $0; runs = $3; took += $5 }
 	{ text = text $0 "\n" }
 	END {
 		printf "%-20s %10d runs %8.2f s  %d of %d scenarios tried wholly\n", "total", sum, seconds, complete, scenarios

@@ -6,39 +6,49 @@
  */
 #include "tests/model/builtin.h"
 #include "tests/model/model.h"
+#include "tests/model/reduce/reduce.h"
 
 #include <string.h>
 
-enum { PLACES = 1 << 18, LOG = 1 << 18, STREAK_MOST = 8000 };
+enum { INDEX = 1 << 18, LOG = 1 << 18, STREAK_MOST = 8000 };
 
-static struct place places[PLACES];
-static uint32_t used;
+struct place places[PLACES];
+static uint32_t index_of[INDEX], used;		/* 0: free */
 static struct { uintptr_t addr; uint64_t before; } undo[LOG];
-static uint32_t undos, run = 1;
+static uint32_t undos;
+uint32_t run_number = 1;
 bool exploring, plain_points, since_point;
 uint64_t step;
 
-static inline struct place *place_of(uintptr_t key)
+static struct place *add_place(uintptr_t key, uint32_t *index)
+{
+	if (++used == PLACES)
+		model_outside("more memory than hooks.c has places for");
+	*index = used;
+	places[used].key = key;
+	return &places[used];
+}
+
+static inline struct place *find_place(uintptr_t key)
 {
 	uint32_t i = (uint32_t)((key * 0x9e3779b97f4a7c15u) >> 46);
 
-	while (places[i].key != key) {
-		if (!places[i].key) {
-			if (++used > PLACES / 2)
-				model_outside("more memory than hooks.c has places for");
-			places[i].key = key;
-			break;
-		}
-		i = (i + 1) % PLACES;
-	}
-	return &places[i];
+	for (; index_of[i]; i = (i + 1) % INDEX)
+		if (places[index_of[i]].key == key)
+			return &places[index_of[i]];
+	return add_place(key, &index_of[i]);
+}
+
+struct place *memory_place(uintptr_t key)
+{
+	return find_place(key);
 }
 
 static inline void save(struct place *p)
 {
-	if (p->saved_in == run)
+	if (p->saved_in == run_number)
 		return;
-	p->saved_in = run;
+	p->saved_in = run_number;
 	if (undos == LOG)
 		model_outside("a longer run than hooks.c can undo");
 	undo[undos].addr = p->key * 8;
@@ -57,17 +67,20 @@ void model_note_write(const void *p, size_t size)
 	if (!exploring || !size)
 		return;
 	for (uintptr_t key = (uintptr_t)p / 8; key <= ((uintptr_t)p + size - 1) / 8; key++) {
-		struct place *place = place_of(key);
+		struct place *place = find_place(key);
 
 		note_user(place, true);
 		save(place);
+		if (watching)
+			reduce_touch(place, true);
 	}
 }
 
 void model_note_read(const void *p, size_t size)
 {
 	for (uintptr_t key = (uintptr_t)p / 8; exploring && key <= ((uintptr_t)p + size - 1) / 8; key++)
-		note_user(place_of(key), false);
+		note_user(find_place(key), false);
+	reduce_read(p, size);
 }
 
 void model_put(void *to, const void *from, size_t size)
@@ -76,18 +89,33 @@ void model_put(void *to, const void *from, size_t size)
 	memcpy(to, from, size);
 }
 
+/* The running kthread does it now. */
+static inline void use_place(struct place *p, unsigned what)
+{
+	if (watching)
+		reduce_touch(p, what & WRITE);
+	/* Another kthread may have run at the point: what it has left there is the old value. */
+	if (what & WRITE)
+		save(p);
+}
+
 void model_access(const void *p, size_t size, unsigned what)
 {
-	bool shared = false;
+	const uintptr_t first = (uintptr_t)p / 8, last = ((uintptr_t)p + size - 1) / 8;
+	struct place *place;
+	bool shared;
 
 	if (!exploring)
 		return;
 	step++;
-	for (uintptr_t key = (uintptr_t)p / 8; key <= ((uintptr_t)p + size - 1) / 8; key++) {
-		struct place *place = place_of(key);
+	place = find_place(first);
+	note_user(place, what & WRITE);
+	shared = place->shared;
+	for (uintptr_t key = first + 1; key <= last; key++) {
+		struct place *next = find_place(key);
 
-		note_user(place, what & WRITE);
-		shared |= place->shared;
+		note_user(next, what & WRITE);
+		shared |= next->shared;
 	}
 	if (++M.kt[M.current].streak > STREAK_MOST)
 		schedule_give_way();
@@ -98,13 +126,11 @@ void model_access(const void *p, size_t size, unsigned what)
 	if (listed || (shared && (what & ATOMIC || plain_points) && since_point))
 		schedule_point();
 	since_point |= shared || listed;
-	/* Another kthread may have run at the point: what it has left there is the old value. */
-	if (what & WRITE) {
-		for (uintptr_t key = (uintptr_t)p / 8; key <= ((uintptr_t)p + size - 1) / 8; key++)
-			save(place_of(key));
-		if (tso && !(what & ORDERED))
-			tso_store(p, size);
-	}
+	use_place(place, what);
+	for (uintptr_t key = first + 1; key <= last; key++)
+		use_place(find_place(key), what);
+	if (tso && what & WRITE && !(what & ORDERED))
+		tso_store(p, size);
 	if (tso && what & ORDERED)
 		tso_flush(M.current);
 }
@@ -115,13 +141,13 @@ static void after_write(const volatile void *p)
 	if (!exploring)
 		return;
 	step++;
-	if ((place_of((uintptr_t)p / 8)->shared || listed) && since_point)
+	if ((find_place((uintptr_t)p / 8)->shared || listed) && since_point)
 		schedule_point();
 }
 
 void memory_begin_run(void)
 {
-	run++;
+	run_number++;
 	undos = 0;
 }
 
@@ -133,6 +159,20 @@ void memory_undo(void)
 	}
 }
 
+uint64_t memory_end(void)
+{
+	uint64_t sum = 0, h;
+
+	for (uint32_t i = 0; i < undos; i++) {
+		if (stack_has(undo[i].addr) || !find_place(undo[i].addr / 8)->shared)
+			continue;
+		h = (undo[i].addr ^ 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u + *(uint64_t *)undo[i].addr;
+		h = (h ^ h >> 31) * 0x94d049bb133111ebu;
+		sum += h ^ h >> 29;
+	}
+	return sum;
+}
+
 static bool is_shared(const struct place *p)
 {
 	return p->written && p->kthreads & (p->kthreads - 1) && p->contexts & (p->contexts - 1);
@@ -142,8 +182,8 @@ uint32_t memory_freeze_shared(void)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < PLACES; i++) {
-		places[i].shared = places[i].key && is_shared(&places[i]);
+	for (uint32_t i = 1; i <= used; i++) {
+		places[i].shared = is_shared(&places[i]);
 		n += places[i].shared;
 	}
 	return n;

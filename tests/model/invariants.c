@@ -5,6 +5,7 @@
  * the order of locks included, are checked as well.
  */
 #include "tests/model/model.h"
+#include "tests/model/reduce/reduce.h"
 #include "tests/model/scenario.h"
 
 #include "runtime/fiber/fiber.h"
@@ -30,6 +31,9 @@ static bool runs_somewhere(const struct fz_fiber *f)
 
 static void note_queued(const struct fz_fiber *f, bool is_new)
 {
+	reduce_read(f, 1);		/* where it is: check_at_switch() */
+	reduce_read(&f->wait, sizeof(f->wait));
+	reduce_read(&f->next, sizeof(f->next));
 	for (int i = 0; i < queued_count; i++)
 		if (queued[i] == f)
 			model_fail("fiber %d is in two run queues, or twice in one", f->thread.tid);
@@ -46,8 +50,10 @@ static void note_queued(const struct fz_fiber *f, bool is_new)
 /* Whoever has the lock may be in the middle of a change. */
 static void note_queue(const struct fz_runq *q, bool is_new)
 {
+	reduce_read(&q->lock.word, sizeof(q->lock.word));
 	if (q->lock.word)
 		return;
+	reduce_read(&q->head, sizeof(q->head));
 	for (const struct fz_fiber *f = q->head; f; f = f->next)
 		note_queued(f, is_new);
 }
@@ -61,6 +67,7 @@ static void check_places(void)
 		const struct fz_runq *q = &fz_sched.processors[i].runq;
 
 		note_queue(q, false);
+		reduce_read(&q->slot, sizeof(q->slot));
 		if (q->slot)
 			note_queued(q->slot, false);
 	}
@@ -106,6 +113,9 @@ void check_at_switch(void **save_sp, void *load_sp, uintptr_t tcb)
 	for (int i = 0; i < M.kthreads; i++)
 		if (i != M.current && M.kt[i].state != KT_ENDED && M.kt[i].tcb == tcb)
 			model_fail("one context on two kernel threads");
+	/* Where the two are, which others look at (runs_somewhere(), one context on two kernel threads). */
+	reduce_write(fz_fiber_of_tcb(fz_tcb_get()), 1);
+	reduce_write(fz_fiber_of_tcb(tcb), 1);
 	if (fz_fiber_of_tcb(tcb)->kind == FZ_KIND_FIBER)
 		M.fiber_switches++;
 	note_yield(tcb);
@@ -201,13 +211,13 @@ static bool has_kicked_for(const struct fz_runq *q)
 /*
  * One thread spins, all others sleep: what is in a queue can be shared, and nobody takes it.  A fiber that has yielded to
  * one that is not CPU-bound waits until the monitor finds that it is (PROOF.md), by CPU time, of which the model has none:
- * so the run ends there.
+ * so the run ends there.  One that the kernel has refused memory yields until it has some, and waits for nobody.
  */
 void check_spin(void)
 {
 	bool waits = false;
 
-	if (!exploring || fz_sched.count < 2)
+	if (!exploring || fz_sched.count < 2 || M.kt[M.current].refused)
 		return;
 	for (uint32_t i = 0; i < fz_sched.count; i++) {
 		waits |= fz_sched.processors[i].runq.head != NULL;
@@ -223,7 +233,9 @@ void check_spin(void)
 /* All threads have ended but the main one: nobody waits, nothing is held. */
 void check_end(void)
 {
-	for (uint32_t i = 0; i < fz_sched.count; i++)
+	for (uint32_t i = 0; i < fz_sched.count; i++) {
+		reduce_read(&fz_sched.processors[i].timers.used, sizeof(fz_sched.processors[i].timers.used));
 		if (fz_sched.processors[i].timers.used)
 			model_fail("a deadline is left in the heap of processor %u", i);
+	}
 }

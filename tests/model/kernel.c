@@ -7,6 +7,7 @@
 #include "tests/model/files.h"
 #include "tests/model/kernel_futex.h"
 #include "tests/model/model.h"
+#include "tests/model/reduce/reduce.h"
 #include "tests/model/rings.h"
 
 #include <errno.h>
@@ -34,7 +35,6 @@ __thread uint32_t model_context;
 /* ---- thread-local storage: a copy of the explorer's own, as it is at the start ----------- */
 
 static char *tls_image;
-static uint32_t contexts;
 static size_t tls_below, tls_above;
 
 static int find_tls(struct dl_phdr_info *info, size_t size, void *arg)
@@ -73,7 +73,7 @@ uintptr_t stack_prepare(void *stack, size_t size, void **ret_sp, void (*fn)(void
 	model_put(bottom, tls_image, tls_below + tls_above);
 	((uintptr_t *)tcb)[0] = tcb;
 	((uintptr_t *)tcb)[2] = tcb;
-	*(uint32_t *)(tcb + ((uintptr_t)&model_context - fz_tcb_get())) = 1u << contexts++ % 32;
+	*(uint32_t *)(tcb + ((uintptr_t)&model_context - fz_tcb_get())) = 1u << M.contexts++ % 32;
 	*ret_sp = fz_frame_make(bottom, fn, arg);
 	return tcb;
 }
@@ -82,6 +82,15 @@ uintptr_t stack_prepare(void *stack, size_t size, void **ret_sp, void (*fn)(void
 uintptr_t stack_end(void)
 {
 	return fz_tcb_get() - tls_below;
+}
+
+bool stack_has(uintptr_t addr)
+{
+	for (int i = 0; i < M.stacks; i++)
+		if (addr >= M.stack[i].low && addr < M.stack[i].high &&
+		    (addr < M.stack[i].tls || addr >= M.stack[i].tcb))
+			return true;
+	return false;
 }
 
 /* ---- kthreads ------------------------------------------------------------------------ */
@@ -137,6 +146,12 @@ int kthread_start(void *stack, size_t size, void *(*fn)(void *), void *arg, cons
 				.mask = ~(uint64_t)0, .deadline = FOREVER, .fn = fn, .arg = arg,
 				.name = name };
 	kt->tcb = stack_prepare(stack, size, &kt->sp, kthread_main, kt);
+	if (M.stacks == STACKS)
+		model_outside("more stacks than model.h has room for");
+	M.stack[M.stacks].low = (uintptr_t)stack;
+	M.stack[M.stacks].tls = kt->tcb - tls_below;
+	M.stack[M.stacks].tcb = kt->tcb;
+	M.stack[M.stacks++].high = (uintptr_t)stack + size;
 	/* The first one starts before the layout is known, and sets it itself. */
 	tid = (int *)(kt->tcb + (uintptr_t)fz_layout.tid);
 	if (fz_layout.tid)
@@ -189,6 +204,7 @@ long fz_clone_resume(unsigned long flags, void *load_sp, uintptr_t tcb)
 long sleep_in_kernel(uint64_t deadline)
 {
 	struct kthread *kt = &M.kt[M.current];
+	const bool events = !kt->futex;
 
 	kt->result = 0;
 	if (kt->signalled) {
@@ -199,6 +215,10 @@ long sleep_in_kernel(uint64_t deadline)
 	kt->state = KT_BLOCKED;
 	schedule_block();
 	kt->deadline = FOREVER;
+	/* What it looks at now, to see whether it goes on sleeping; futex() says it itself. */
+	reduce_use(OBJECT_CLOCK, false);
+	if (events)
+		reduce_use(OBJECT_EVENTS, true);
 	return kt->result;
 }
 
@@ -226,7 +246,16 @@ static long sleep_until(uint64_t deadline)
 void kthread_fire(int i)
 {
 	struct kthread *kt = &M.kt[i];
+	const int current = M.current;
 
+	/* Its doing, not that of the one that runs. */
+	M.current = i;
+	reduce_use(OBJECT_CLOCK, true);
+	if (kt->futex)
+		reduce_use(OBJECT_QUEUE(kt->futex), true);
+	else
+		reduce_use(OBJECT_EVENTS, true);
+	M.current = current;
 	if (M.now < kt->deadline)
 		M.now = kt->deadline;
 	kt->result = kt->futex ? -ETIMEDOUT : 0;
@@ -236,6 +265,8 @@ void kthread_fire(int i)
 
 uint64_t deadline_of(const struct timespec *ts)
 {
+	if (ts)
+		reduce_use(OBJECT_CLOCK, false);
 	return ts ? M.now + (uint64_t)ts->tv_sec * 1000000000 + (uint64_t)ts->tv_nsec : FOREVER;
 }
 
@@ -258,6 +289,7 @@ void model_relax(void)
 
 uint64_t model_cycles(void)
 {
+	reduce_use(OBJECT_CLOCK, false);
 	return M.now * 2 + 1;
 }
 
@@ -267,6 +299,7 @@ void *model_map(size_t size)
 {
 	void *at = (void *)M.map_next;
 
+	reduce_use(OBJECT_MAPS, true);
 	size = (size + 4095) & ~(size_t)4095;
 	if (mmap(at, size, PROT_READ | PROT_WRITE,
 		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0) != at)
@@ -296,6 +329,27 @@ static long limit(long which, struct rlimit *ret)
 	if (ret)
 		model_put(ret, &r, sizeof(r));
 	return 0;
+}
+
+/* What a system call uses beyond the memory that it is given; futex() says it itself. */
+static void note_objects(long nr)
+{
+	switch (nr) {
+	case SYS_futex: case SYS_mmap: case SYS_munmap: case SYS_mprotect: case SYS_madvise: case SYS_gettid:
+	case SYS_getuid: case SYS_getpid: case SYS_prlimit64: case SYS_set_robust_list: case SYS_rseq: case SYS_prctl:
+	case SYS_get_robust_list: case SYS_set_tid_address: case SYS_waitid: case SYS_sched_getaffinity:
+	case SYS_sched_yield: case SYS_nanosleep:
+		return;
+	case SYS_clock_gettime:
+		reduce_use(OBJECT_CLOCK, false);
+		return;
+	case SYS_rt_sigprocmask: case SYS_rt_sigaction: case SYS_rt_sigtimedwait: case SYS_kill:
+	case SYS_rt_sigqueueinfo: case SYS_tgkill: case SYS_rt_tgsigqueueinfo: case SYS_sigaltstack:
+		reduce_use(OBJECT_SIGNALS, true);
+		return;
+	default:
+		reduce_use(OBJECT_EVENTS, true);
+	}
 }
 
 static long answer(long nr, long a, long b, long c, long d, long e, long f)
@@ -375,6 +429,7 @@ long model_syscall(long nr, long a, long b, long c, long d, long e, long f)
 			rings_task_work();
 		}
 		M.kt[M.current].in_kernel = true;
+		note_objects(nr);
 		result = answer(nr, a, b, c, d, e, f);
 		M.kt[M.current].in_kernel = false;
 	} while (signals_end_call(&result));

@@ -8,6 +8,7 @@
 
 #include "tests/model/files.h"
 #include "tests/model/model.h"
+#include "tests/model/reduce/reduce.h"
 #include "tests/model/scenario.h"
 
 #define BIT(sig) ((uint64_t)1 << ((sig) - 1))
@@ -16,6 +17,7 @@ long futex_wake(const void *word, int most, uint32_t bits)
 {
 	long woken = 0;
 
+	reduce_use(OBJECT_QUEUE(word), true);
 	for (int i = 0; i < M.kthreads && woken < most; i++)
 		if (M.kt[i].state == KT_BLOCKED && M.kt[i].futex == word && M.kt[i].futex_bits & bits) {
 			M.kt[i].state = KT_RUNNABLE;
@@ -52,6 +54,8 @@ static long futex_wait(uint32_t *word, uint32_t value, uint64_t deadline, uint32
 	long err;
 
 	do {
+		reduce_use(OBJECT_QUEUE(word), true);
+		reduce_read(word, sizeof(*word));
 		/* relaxed: one real thread. */
 		if (__atomic_load_n(word, __ATOMIC_RELAXED) != value)
 			return -EAGAIN;
@@ -68,6 +72,7 @@ static long futex_requeue(const uint32_t *word, int wake, int move, const uint32
 {
 	long done = futex_wake(word, wake, UINT32_MAX);
 
+	reduce_use(OBJECT_QUEUE(to), true);
 	for (int i = 0, moved = 0; i < M.kthreads && moved < move; i++)
 		if (M.kt[i].state == KT_BLOCKED && M.kt[i].futex == word) {
 			M.kt[i].futex = to;
@@ -101,6 +106,7 @@ long futex(uint32_t *word, int operation, uint32_t value, long d, uint32_t *word
 	case FUTEX_WAKE: return futex_wake(word, (int)value, UINT32_MAX);
 	case FUTEX_WAKE_BITSET: return value3 ? futex_wake(word, (int)value, value3) : -EINVAL;
 	case FUTEX_CMP_REQUEUE:
+		reduce_read(word, sizeof(*word));
 		if (__atomic_load_n(word, __ATOMIC_RELAXED) != value3)
 			return -EAGAIN;
 		/* fall through */

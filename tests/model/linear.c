@@ -5,6 +5,7 @@
  * (Wing and Gong, 1993).
  */
 #include "tests/model/model.h"
+#include "tests/model/reduce/reduce.h"
 #include "tests/model/scenario.h"
 
 #include <string.h>
@@ -18,6 +19,7 @@ int op_begin(int thread, int kind, int object, int arg)
 {
 	if (M.operations == MOST)
 		model_outside("a longer history than linear.c has room for");
+	reduce_use(OBJECT_HISTORY, false);
 	history[M.operations] = (struct operation){ .thread = thread, .kind = kind,
 						    .object = object, .arg = arg, .began = ++step };
 	return (int)M.operations++;
@@ -25,6 +27,7 @@ int op_begin(int thread, int kind, int object, int arg)
 
 long op_end(int op, long result)
 {
+	reduce_use(OBJECT_HISTORY, true);
 	history[op].result = result;
 	history[op].ended = ++step;
 	return result;
@@ -55,6 +58,8 @@ void check_linear(const struct scenario *s)
 	char text[1900];
 	int n = 0;
 
+	/* The search is no part of the run: apply() has hooks. */
+	exploring = false;
 	if (search(s, 0, 0))
 		return;
 	text[0] = '\0';

@@ -4,13 +4,15 @@
  *
  *	explore --list
  *	explore [--exhaustive] [--pct N] [--random N] [--bound N] [--tso] [--plain] [--first N] [--seconds N]
- *		[SCENARIO...]
+ *		[--no-reduction] [--outcomes] [SCENARIO...]
  *	explore --replay SEED
  *
  * --exhaustive: every run with at most --bound deviations, picks that are not the default (a preemption, a tick of
  * the clock, another order, a kernel that is early or late); without --bound the scenario's own number.  --pct, --random:
  * N runs each, with the numbers from --first on.
- * --tso: with store buffers; in exhaustive runs these drain as late as they may, which is no choice.
+ * --no-reduction: of runs that differ only in the order of what does not depend on each other (reduce.c), all are made and
+ * not one.  --outcomes: says how many different ones the exhaustive runs have (outcomes.h).
+ * --tso: with store buffers, and no reduction; in exhaustive runs these drain as late as they may, which is no choice.
  * --plain: accesses that are not atomic are points, too.  --seconds: of CPU time.
  *
  * For each scenario: warm up (which memory do two kthreads share?), up to 300 runs, of which a failed one is reported as
@@ -21,6 +23,8 @@
  * SEED: a run's name (seed.h).
  */
 #include "tests/model/model.h"
+#include "tests/model/reduce/outcomes.h"
+#include "tests/model/reduce/reduce.h"
 #include "tests/model/scenario.h"
 #include "tests/model/seed.h"
 
@@ -36,7 +40,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WARM_UP = 300, MEASURED = 40, PASSES = 5, UNWRITTEN = 4 };
+enum { WARM_UP = 300, FURTHER = 4000, MEASURED = 40, PASSES = 5, UNWRITTEN = 4 };
 
 static struct {
 	bool list, exhaustive;
@@ -161,38 +165,45 @@ static int run_seeds(enum how how, uint64_t count, double until)
 	return 0;
 }
 
+/* ended: was that all? */
+static void say_exhaustive(uint64_t runs, uint64_t cut, double since, const char *ended)
+{
+	char rest[300];
+
+	snprintf(rest, sizeof(rest), ", %d deviations, %lu cut short, %s%s%s%s", budget, (unsigned long)cut, ended,
+		 tso ? ", store buffers drained late" : "", outcomes ? ", " : "", outcomes ? outcomes_say() : "");
+	say_runs("exhaustive", runs, since, rest);
+}
+
 /* *shared: the places that are known to be shared.  Returns -1 if there are more now, and so more points. */
 static int run_all(double until, uint32_t *shared)
 {
 	double since = clock_now();
-	uint64_t runs = 0;
+	uint64_t runs = 0, cut = 0;
 	enum how how = HOW_FIRST;
-	bool cut = false;
-	const char *ended = "all tried";
+	enum outcome result;
 	const uint32_t known = *shared;
-	char rest[120];
 
+	outcomes_forget();
 	do {
-		if (run_once(how) == RUN_FAILED) {
-			say_runs("exhaustive", runs + 1, since, "");
+		result = run_once(how);
+		runs++;
+		cut += result == RUN_CUT;
+		if (result == RUN_FAILED) {
+			say_runs("exhaustive", runs, since, "");
 			explain(HOW_EXHAUSTIVE);
 			return 1;
 		}
 		how = HOW_EXHAUSTIVE;
-		runs++;
 		if (until > 0 && runs % 256 == 0 && clock_now() > until) {
-			ended = "cut off by the time";
-			cut = true;
-			break;
+			say_exhaustive(runs, cut, since, "cut off by the time");
+			return 0;
 		}
 	} while (schedule_backtrack());
 	*shared = memory_freeze_shared();
-	if (!cut && *shared != known)
-		ended = "not all tried: they have found more memory that is shared";
-	snprintf(rest, sizeof(rest), ", %d deviations, %s%s", budget, ended,
-		 tso ? ", store buffers drained late" : "");
-	say_runs("exhaustive", runs, since, rest);
-	return !cut && *shared != known ? -1 : 0;
+	say_exhaustive(runs, cut, since, *shared == known ? "all tried" :
+		       "not all tried: they have found more memory that is shared");
+	return *shared == known ? 0 : -1;
 }
 
 static int explore(const struct scenario *s)
@@ -210,6 +221,11 @@ static int explore(const struct scenario *s)
 		err = run_seeds(HOW_PCT, asked.pct, until);
 	if (!err && asked.random)
 		err = run_seeds(HOW_RANDOM, asked.random, until);
+	/* A pass with more deviations takes long: it had better not be for nothing. */
+	if (asked.exhaustive && !err && budget > 1) {
+		try_runs(FURTHER);
+		shared = memory_freeze_shared();
+	}
 	/* Again, if this has found memory that is shared as well: then there are more points. */
 	if (asked.exhaustive && !err)
 		for (int pass = 0; pass < PASSES && (err = run_all(until, &shared)) < 0; pass++)
@@ -270,7 +286,8 @@ static int explore_in_child(const struct scenario *s)
 static int usage(void)
 {
 	fprintf(stderr, "usage: explore [--list] [--exhaustive] [--pct N] [--random N] [--bound N] "
-			"[--tso] [--plain] [--first SEED] [--seconds N] [SCENARIO...] | --replay SEED\n");
+			"[--tso] [--plain] [--first SEED] [--seconds N] [--no-reduction] [--outcomes] [SCENARIO...] "
+			"| --replay SEED\n");
 	return 2;
 }
 
@@ -293,7 +310,8 @@ static int parse(int argc, char **argv)
 		{ "list", no_argument, NULL, 'l' }, { "exhaustive", no_argument, NULL, 'x' },
 		{ "pct", required_argument, NULL, 'p' }, { "random", required_argument, NULL, 'r' },
 		{ "bound", required_argument, NULL, 'b' }, { "tso", no_argument, NULL, 't' },
-		{ "plain", no_argument, NULL, 'P' },
+		{ "plain", no_argument, NULL, 'P' }, { "no-reduction", no_argument, NULL, 'N' },
+		{ "outcomes", no_argument, NULL, 'O' },
 		{ "first", required_argument, NULL, 'f' }, { "seconds", required_argument, NULL, 's' },
 		{ "replay", required_argument, NULL, 'R' }, { NULL, 0, NULL, 0 },
 	};
@@ -310,6 +328,8 @@ static int parse(int argc, char **argv)
 		case 'b': asked.bound = (int)value_of("bound", optarg, 0, BOUND_MOST); break;
 		case 't': tso = true; break;
 		case 'P': plain_points = true; break;
+		case 'N': reducing = false; break;
+		case 'O': outcomes = true; break;
 		case 'f': asked.first = value_of("first", optarg, 0, UINT64_MAX / 2); break;
 		case 's': asked.seconds = (double)value_of("seconds", optarg, 1, DAY); break;
 		case 'R': asked.replay = optarg; break;

@@ -17,7 +17,7 @@
 #include "tests/model/signals.h"
 
 enum { KTHREADS = 16, STACKS = 40, FDS = 1024, FILES = 24, DECISIONS = 1 << 14, RINGS = 4,
-       POLLS = 16 };
+       POLLS = 16, PLACES = 1 << 17 };
 
 #define FOREVER UINT64_MAX
 
@@ -38,6 +38,7 @@ struct kthread {
 	int ring;			/* for completions of this ring, plus 1; 0: none */
 	long result;			/* of the system call that it blocks in */
 	uint32_t *clear_tid;		/* set_tid_address */
+	bool refused;			/* io_uring_enter had no memory for it: it asks again */
 	bool yielded;			/* in a spin, or sched_yield: let others go first */
 	uint32_t streak;		/* accesses since it last blocked or gave way */
 	uint32_t relaxed;		/* pauses of a spin since it last blocked */
@@ -80,6 +81,10 @@ struct machine {
 	struct file file[FILES];
 	uintptr_t map_next;
 	int next_tid;
+	uint32_t contexts;		/* that have been made */
+	/* Of a kthread: frames up to tls, thread-local storage of the program up to tcb, libc's record up to high. */
+	struct { uintptr_t low, tls, tcb, high; } stack[STACKS];
+	int stacks;
 	void *reaper_sp;
 	uint32_t *reap_flag;		/* what the kthread that ends by fz_adopt() announces */
 	struct poll poll[POLLS];
@@ -97,15 +102,25 @@ struct machine {
 
 extern struct machine M;
 
-/* What is known of 8 bytes of memory. */
+/* What is known of 8 bytes of memory, or of an object of the kernel (reduce.h). */
 struct place {
-	uintptr_t key;			/* address / 8; 0: free entry */
+	uintptr_t key;			/* address / 8, or the object */
 	uint32_t saved_in;		/* the run in which its value was put into the log */
 	uint32_t contexts;		/* that have used it since exploring began, a bit for each */
 	uint16_t kthreads;		/* the same */
 	bool written;
 	bool shared;			/* as of the beginning of this pass: an access is a point */
+	/* reduce.c: */
+	bool segment_writes;
+	uint8_t asleep_read, asleep_written;	/* by the next segments of these sleepers, */
+	uint32_t asleep_in;		/* in this run */
+	uint32_t segment;		/* the last segment that has used it */
 };
+
+/* Those that were used, from 1 on. */
+extern struct place places[PLACES];
+struct place *memory_place(uintptr_t key);
+extern uint32_t run_number;
 
 enum access { READ = 0, WRITE = 1, ATOMIC = 2, ORDERED = 4 };
 
@@ -116,6 +131,7 @@ void model_note_write(const void *p, size_t size);
 void model_put(void *to, const void *from, size_t size);
 void memory_begin_run(void);
 void memory_undo(void);
+uint64_t memory_end(void);			/* a sum of all that the run has written, before it is put back */
 uint32_t memory_freeze_shared(void);		/* returns how many places are shared */
 
 /* tso.c: each kthread has a store buffer, which drains in order, whenever the scheduler likes. */
@@ -135,6 +151,7 @@ _Noreturn void kthread_exit(void);
 void kthread_fire(int kt);			/* its deadline has come */
 uintptr_t stack_prepare(void *stack, size_t size, void **ret_sp, void (*fn)(void *), void *arg);
 uintptr_t stack_end(void);
+bool stack_has(uintptr_t addr);			/* in a frame, or in libc's record of a thread */
 void stack_register(void *stack, size_t size, const char *name);
 void *model_map(size_t size);
 
@@ -164,7 +181,19 @@ extern uint64_t step;				/* accesses and system calls of this run */
 extern uint64_t points;
 
 enum how { HOW_FIRST, HOW_EXHAUSTIVE, HOW_PCT, HOW_RANDOM, HOW_LISTED };
-struct decision { uint32_t step; uint16_t n, pick; };
+struct decision {
+	uint32_t step;
+	uint16_t n, pick;
+	/* reduce.c: */
+	int left;			/* deviations that may be made from here on */
+	int kt;				/* the default; -1: this is no choice of a kthread */
+	int current;			/* who runs; picked, it goes on without a switch */
+	uint8_t kts[2 * KTHREADS];	/* of each pick */
+	uint32_t skipped;		/* picks that need not be tried, a bit for each */
+	uint32_t first_use, uses;	/* the default's next segment */
+	bool whole;			/* it is known, and does nothing but use places */
+	bool follows;			/* the segment of the decision before has ended here, and is whole */
+};
 extern struct decision decided[DECISIONS];
 extern uint32_t decisions;
 extern int budget;				/* picks of a run that are not the default */
@@ -177,7 +206,7 @@ extern uint64_t longest, most_points;
 /* run.c: runs of one scenario */
 extern void *explorer_sp;
 extern uintptr_t explorer_tcb;
-enum outcome { RUN_PASSED, RUN_FAILED };
+enum outcome { RUN_PASSED, RUN_FAILED, RUN_CUT };
 extern char failure[2048];
 _Noreturn void model_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn void model_outside(const char *what);	/* beyond what is modelled: no verdict at all */

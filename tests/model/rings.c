@@ -8,6 +8,7 @@
 
 #include "tests/model/files.h"
 #include "tests/model/model.h"
+#include "tests/model/reduce/reduce.h"
 
 #include "runtime/base/uapi.h"
 
@@ -118,6 +119,16 @@ static void poll_reports(struct poll *p)
 		p->user_data = 0;
 }
 
+uint32_t rings_reports(int kt)
+{
+	uint32_t set = 0;
+
+	for (int i = 0; i < POLLS; i++)
+		if (M.poll[i].user_data && M.poll[i].reported && (kt < 0 || M.poll[i].kt == kt))
+			set |= 1u << i;
+	return set;
+}
+
 static int reported_by(int kt, struct poll **ret_polls)
 {
 	int n = 0;
@@ -136,6 +147,7 @@ static void task_work_of(int kt)
 	int n;
 
 	while ((n = reported_by(kt, polls))) {
+		reduce_use(OBJECT_EVENTS, true);
 		const int which = schedule_choose(n, EVEN);
 		struct poll *p = polls[which];
 
@@ -256,6 +268,7 @@ static void issue(int ring, const struct io_uring_sqe *sqe)
 	int result;
 	char text[32];
 
+	reduce_read(sqe, sizeof(*sqe));
 	switch (sqe->opcode) {
 	case IORING_OP_NOP:
 		result = 0;
@@ -334,7 +347,10 @@ long ring_enter(int fd, uint32_t to_submit, uint32_t least, uint32_t flags, cons
 	if (flags & ~(IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG))
 		return -EINVAL;
 	/* No memory for a request: none is submitted. */
-	if (to_submit && look(memory[f->ring].sq_tail) != *memory[f->ring].sq_head && schedule_choose(2, RARE)) {
+	if (to_submit)
+		M.kt[M.current].refused = look(memory[f->ring].sq_tail) != *memory[f->ring].sq_head &&
+					  schedule_choose(2, RARE);
+	if (to_submit && M.kt[M.current].refused) {
 		trace_say("%s: io_uring_enter: no memory", M.kt[M.current].name);
 		return -EAGAIN;
 	}
@@ -369,20 +385,24 @@ long ring_register(int fd, unsigned operation, const void *arg)
 
 void model_forbid_rings(void)
 {
+	reduce_use(OBJECT_EVENTS, true);
 	M.rings_forbidden = true;
 }
 
 void model_hold_ring_lock(void)
 {
+	reduce_use(OBJECT_EVENTS, true);
 	M.ring_lock_held = true;
 }
 
 bool model_ring_lock_is_awaited(void)
 {
+	reduce_use(OBJECT_EVENTS, false);
 	return M.ring_lock_awaited;
 }
 
 void model_end_multishot(void)
 {
+	reduce_use(OBJECT_EVENTS, true);
 	M.multishot_ends = true;
 }

@@ -24,6 +24,9 @@ int ring_make(unsigned entries, struct io_uring *ring, struct io_uring_params *p
 long ring_enter(int fd, uint32_t to_submit, uint32_t least, uint32_t flags, const void *arg);
 long ring_register(int fd, unsigned operation, const void *arg);
 
+/* Which polls have a report that is on its way to its ring, by this kthread, or any (-1). */
+uint32_t rings_reports(int kt);
+
 /* The running kthread is in the kernel, */
 void rings_task_work(void);
 /* or goes on after others have run. */

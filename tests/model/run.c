@@ -3,6 +3,8 @@
  * tests/model/run.c - one run after another from the same state: what a run has changed is put back.
  */
 #include "tests/model/model.h"
+#include "tests/model/reduce/outcomes.h"
+#include "tests/model/reduce/reduce.h"
 #include "tests/model/scenario.h"
 
 #include <setjmp.h>
@@ -139,6 +141,9 @@ enum outcome run_once(enum how how)
 	exploring = in_run = true;
 	fz_switch_fsgsbase(&explorer_sp, M.kt[M.current].sp, M.kt[M.current].tcb);
 	exploring = in_run = false;
+	reduce_end_run(outcome == RUN_CUT);
+	if (outcomes && outcome == RUN_PASSED)
+		outcomes_end_run();
 	if (step > longest)
 		longest = step;
 	if (points > most_points)

@@ -14,6 +14,7 @@
  * probability of at least 1 / (n * k^(d - 1)), n kthreads, k points.
  */
 #include "tests/model/model.h"
+#include "tests/model/reduce/reduce.h"
 
 #include <string.h>
 
@@ -48,6 +49,7 @@ void schedule_begin_run(enum how how_)
 	listed = how == HOW_LISTED;
 	at = used = 0;
 	left = budget;
+	reduce_begin_run(how == HOW_EXHAUSTIVE || how == HOW_FIRST);
 	step = points = 0;
 	since_point = fairness = false;
 	if (how == HOW_PCT || how == HOW_RANDOM) {
@@ -73,12 +75,17 @@ bool schedule_has_used_all(void)
 
 bool schedule_backtrack(void)
 {
-	while (decisions && decided[decisions - 1].pick + 1 >= decided[decisions - 1].n)
-		decisions--;
-	if (!decisions)
-		return false;
-	decided[decisions - 1].pick++;
-	return true;
+	for (; decisions; decisions--) {
+		struct decision *d = &decided[decisions - 1];
+
+		while (++d->pick < d->n)
+			if (!(d->skipped >> d->pick & 1)) {
+				reduce_begin_pick(d);
+				return true;
+			}
+		reduce_leave(d);
+	}
+	return false;
 }
 
 /*
@@ -144,7 +151,8 @@ static int pick_pct(const int *list, int n, int ready, bool at_point)
 	return best;
 }
 
-static int pick_listed(int n)
+/* list: the kthreads, NULL: it is something else that is chosen. */
+static int pick_listed(const int *list, int n)
 {
 	struct decision *d;
 
@@ -163,12 +171,16 @@ static int pick_listed(int n)
 		d = &decided[at++];
 		if (d->step != step || d->n != n)
 			model_outside("a run that was repeated went another way");
+		if (d->pick)
+			reduce_deviates(d);
 		return d->pick;
 	}
 	if (decisions == DECISIONS)
 		model_outside("more decisions than schedule.c has room for");
-	decided[decisions++] = (struct decision){ .step = (uint32_t)step, .n = (uint16_t)n };
-	at = decisions;
+	d = &decided[decisions];
+	*d = (struct decision){ .step = (uint32_t)step, .n = (uint16_t)n, .kt = list ? list[0] : -1, .left = left };
+	reduce_note_choice(d, list);
+	at = ++decisions;
 	return 0;
 }
 
@@ -185,7 +197,7 @@ static int pick(const int *list, int n, int ready, bool at_point)
 			return 0;
 		return (int)(random_next() % (random_next() % 8 ? (unsigned)ready : (unsigned)n));
 	default:
-		i = pick_listed(n);
+		i = pick_listed(list, n);
 		left -= i != 0;
 		return i;
 	}
@@ -197,11 +209,12 @@ int schedule_choose(int n, unsigned odds)
 
 	if (!exploring || n < 2)
 		return 0;
+	reduce_segment_ends(false);
 	/* A list names a choice by its step. */
 	step++;
 	if (how == HOW_PCT || how == HOW_RANDOM)
 		return random_next() % odds ? 0 : 1 + (int)(random_next() % (unsigned)(n - 1));
-	i = pick_listed(n);
+	i = pick_listed(NULL, n);
 	left -= i != 0;
 	return i;
 }
@@ -219,11 +232,15 @@ static void go_on_with(int kt, const char *why)
 {
 	const bool late = M.kt[kt].state == KT_BLOCKED;
 
+	if (reduce_resumes(kt))
+		run_over(RUN_CUT);
 	if (late)
 		kthread_fire(kt);
 	M.kt[kt].yielded = false;
 	if (kt == M.current)
 		return;
+	/* A point before it does anything would be this one. */
+	since_point = late;
 	if (tracing)
 		trace_switch(M.current, kt, why, late);
 	kthread_goto(kt);
@@ -233,6 +250,7 @@ static void choose_at_point(void)
 {
 	int list[2 * KTHREADS], n, ready;
 
+	reduce_segment_ends(true);
 	points++;
 	since_point = false;
 	if (step > STEPS_MOST)
@@ -249,6 +267,13 @@ static void choose_at_point(void)
 	/* Nothing to choose: the common case once all preemptions are used up. */
 	if ((how == HOW_EXHAUSTIVE || how == HOW_FIRST) && !left)
 		return;
+	/* Repeated: there was nothing to choose, or the default was taken. */
+	if (how == HOW_EXHAUSTIVE && at < decisions && decided[at].step > step)
+		return;
+	if (how == HOW_EXHAUSTIVE && at < decisions && decided[at].step == step && !decided[at].pick) {
+		at++;
+		return;
+	}
 	n = candidates(true, list, &ready);
 	if (n > 1)
 		go_on_with(list[pick(list, n, ready, true)], "is preempted");
@@ -277,6 +302,7 @@ void schedule_block(void)
 {
 	int list[2 * KTHREADS], n, ready, i;
 
+	reduce_segment_ends(false);
 	step++;
 	M.kt[M.current].streak = M.kt[M.current].relaxed = 0;
 	if (step > STEPS_MOST)

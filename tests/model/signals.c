@@ -8,6 +8,7 @@
 #include <ucontext.h>
 
 #include "tests/model/model.h"
+#include "tests/model/reduce/reduce.h"
 
 #define BIT(sig) ((uint64_t)1 << ((sig) - 1))
 #define NEVER_BLOCKED (BIT(SIGKILL) | BIT(SIGSTOP))
@@ -168,6 +169,7 @@ static void set_mask(int kt, uint64_t mask)
 
 void signals_kthread_ends(int kt)
 {
+	reduce_use(OBJECT_SIGNALS, true);
 	if (M.kt[kt].signalled)
 		retarget(kt, ~M.kt[kt].mask);
 	M.kt[kt].signalled = false;
@@ -201,6 +203,7 @@ static void call_handler(struct sent *s, const struct kernel_action *a)
 	}
 	if (tso)
 		tso_flush(M.current);
+	reduce_use(OBJECT_SIGNALS, true);
 	memcpy(&mask, &frame.uc_sigmask, sizeof(mask));
 	set_mask(M.current, mask);
 	if (tracing)
@@ -214,6 +217,7 @@ static enum ran run_handlers(void)
 	struct sent s;
 
 	while (M.kt[M.current].signalled) {
+		reduce_use(OBJECT_SIGNALS, true);
 		struct kernel_action a;
 
 		if (!take(M.current, ~M.kt[M.current].mask, &s)) {
@@ -254,6 +258,7 @@ bool signals_interrupt(void)
 {
 	uint64_t set = due(M.current);
 
+	reduce_use(OBJECT_SIGNALS, true);
 	for (uint64_t rest = set; rest; rest &= rest - 1)
 		if (is_ignored(__builtin_ctzll(rest) + 1))
 			set &= ~(rest & -rest);

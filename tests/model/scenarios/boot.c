@@ -4,6 +4,7 @@
  * everything come to rest; then the exploring begins.
  */
 #include "tests/model/model.h"
+#include "tests/model/reduce/reduce.h"
 #include "tests/model/scenario.h"
 
 #include "runtime/base/time.h"
@@ -18,6 +19,7 @@ static _Atomic uint32_t gate, natives_left;
 
 uint64_t model_now(void)
 {
+	reduce_use(OBJECT_CLOCK, false);
 	return M.now;
 }
 
