@@ -240,7 +240,6 @@ FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 	struct wanted w = { .found.si_pid = 0 };
 	struct fz_blocked call;
 	long child;
-	int ret;
 
 	if (fz_waits_for_own(options) && options & (WEXITED | WSTOPPED | WCONTINUED) &&
 	    (type == P_ALL || type == P_PID || type == P_PGID || type == P_PIDFD)) {
@@ -265,10 +264,9 @@ FZ_EXPORT int waitid(idtype_t type, id_t id, siginfo_t *info, int options)
 			return (int)fz_leave(store_found(info, &w.found, child > 0 ? 0 : child));
 	}
 	call = fz_block(self, FZ_CALL_RESTARTS);
-	ret = FZ_REPEAT(&call, fz_real.waitid(type, id, info, options));
-	if (!ret)
+	/* Not into the program's memory: where that cannot be written, a call that is interrupted says EFAULT, not EINTR. */
+	child = FZ_REPEAT(&call, fz_real.waitid(type, id, &w.found, options)) ? -errno : 0;
+	if (child == 0 || child == -ECHILD)
 		fz_signal_look(self);
-	else if (errno == ECHILD)
-		return without_child(self);
-	return ret;
+	return (int)fz_leave(store_found(info, &w.found, child));
 }

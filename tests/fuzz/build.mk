@@ -4,7 +4,7 @@
 
 FUZZ_TARGETS := $(addprefix $(B)/tests/fuzz/,description options proc profile program)
 FUZZ_INSPECT := $(filter-out %/inspect/main.c %/process/core.c,$(wildcard $(addprefix scripts/, \
-	$(addsuffix /*.c,process inspect counters trace top)))) scripts/machine/processes.c
+	$(addsuffix /*.c,process inspect counters trace top)))) scripts/machine/processes.c scripts/machine/measured.c
 FUZZ_LIBS := -ldw -lelf -ljson-c -lstdc++ $(shell pkg-config --libs ncursesw 2>/dev/null || echo -lncursesw -ltinfo) -lm -pthread
 FUZZ_HEADERS := $(wildcard tests/fuzz/*.h scripts/*/*.h scripts/*/*.def runtime/*/*.h runtime/*/*.def)
 

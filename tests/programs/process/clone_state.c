@@ -54,13 +54,13 @@ static int locks_shared(void)
 	       pthread_rwlock_wrlock(&shared) == 0 && pthread_rwlock_unlock(&shared) == 0;
 }
 
-/* Where rings are forbidden, that is the answer here, too. */
+/* The child's end closes the ring. */
 static int makes_ring(void)
 {
 	_Alignas(8) char parameters[PARAMETERS] = { 0 };
-	const long fd = syscall(SYS_io_uring_setup, 1, parameters);
 
-	return fd < 0 || close((int)fd) == 0;
+	/* Where rings are forbidden, that is the answer here, too. */
+	return syscall(SYS_io_uring_setup, 1, parameters) >= 0 || errno == EPERM || errno == ENOSYS;
 }
 
 static int (*const changes[])(void) = {

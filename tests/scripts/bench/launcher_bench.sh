@@ -204,11 +204,16 @@ same 'bench: every request fails: exit status' 112 "$code"
 like 'bench: every request fails: message' '*native, round 1: every request failed; *' "$err"
 cat >"$work/both.py" <<'SERVER'
 import socket, sys, time
-six = socket.socket(socket.AF_INET6)
-six.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-six.bind(("::1", 0))
-four = socket.socket()
-four.bind(("127.0.0.1", six.getsockname()[1]))
+while True:
+    six = socket.socket(socket.AF_INET6)
+    six.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    six.bind(("::1", 0))
+    four = socket.socket()
+    try:
+        four.bind(("127.0.0.1", six.getsockname()[1]))
+        break
+    except OSError:
+        pass  # somebody else has it for IPv4
 four.listen()
 six.listen()
 more = socket.socket()

@@ -238,7 +238,8 @@ all:
 MAKE
 printf 'export LD_PRELOAD += :libm.so.6\n' | cat - "$work/makefile" >"$work/makefile.export"
 for file in makefile makefile.export; do
-	run "$fiberize" make -s -f "$work/$file"
+	# Not a part of the make that runs us.
+	run env -u MAKEFLAGS -u MAKELEVEL "$fiberize" make -s -f "$work/$file"
 	same "make, $file: its children have the library" "0|1${newline}1${newline}1${newline}1|" "$code|$out|$err"
 done
 look='grep -c "r-xp.*/libfiberize" /proc/self/maps'
