@@ -7,27 +7,8 @@
 # FZ_BUILD: the build, if not build/.  Exit status 0 if all were tried and passed, 1 if not, 2 if it cannot begin.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
-explore=${FZ_BUILD:-$root/build}/tests/model/explore
-
-die()
-{
-	echo "explore_all.sh: $*" >&2
-	exit 2
-}
-
-[ $# -ge 1 ] || die "an argument is needed, the number of deviations"
-bound=$1
-shift
-case $bound in
-'' | *[!0-9]* | ???*)	die "not a number of deviations from 0 to 99: '$bound'" ;;
-esac
-[ -x "$explore" ] || die "$explore is missing: run make model"
-known=$("$explore" --list | awk '{ print $1 }')
-for scenario; do
-	echo "$known" | grep -qxF -e "$scenario" || die "no scenario $scenario (explore --list names them)"
-done
-# shellcheck disable=SC2086 # words
-[ $# -gt 0 ] || set -- $known
+# shellcheck source=tests/model/bounded.inc
+. "$root/tests/model/bounded.inc"
 
 # Each pass of a scenario has a line of the explorer's; the last one says whether there are more runs.
 for scenario; do

@@ -148,4 +148,19 @@ UNUSED static int fill_descriptors(int *fds)
 	return n;
 }
 
+/* Send a text with the socket itself as a descriptor (SCM_RIGHTS). */
+UNUSED static void send_descriptor(int fd, const char *text)
+{
+	union {
+		struct cmsghdr head;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	struct iovec iov = { (void *)text, strlen(text) };
+	const struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+				    .msg_controllen = sizeof(control) };
+
+	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
+	CHECK_INT(sendmsg(fd, &msg, 0), (ssize_t)strlen(text));
+}
+
 #endif

@@ -7,28 +7,9 @@
 # FZ_BUILD: the build, if not build/.  Exit status 0 if all are the same, 1 if not, 2 if it cannot begin.
 set -eu
 root=$(cd "$(dirname "$0")/../../.." && pwd)
-explore=${FZ_BUILD:-$root/build}/tests/model/explore
 differs=0
-
-die()
-{
-	echo "compare.sh: $*" >&2
-	exit 2
-}
-
-[ $# -ge 1 ] || die "an argument is needed, the number of deviations"
-bound=$1
-shift
-case $bound in
-'' | *[!0-9]* | ???*)	die "not a number of deviations from 0 to 99: '$bound'" ;;
-esac
-[ -x "$explore" ] || die "$explore is missing: run make model"
-known=$("$explore" --list | awk '{ print $1 }')
-for scenario; do
-	echo "$known" | grep -qxF -e "$scenario" || die "no scenario $scenario (explore --list names them)"
-done
-# shellcheck disable=SC2086 # words
-[ $# -gt 0 ] || set -- $known
+# shellcheck source=tests/model/bounded.inc
+. "$root/tests/model/bounded.inc"
 
 # "RUNS OUTCOMES" of the last pass, which has tried all; nothing if there is none.
 outcomes_of()

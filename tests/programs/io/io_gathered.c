@@ -62,20 +62,6 @@ static void undisturbed(int tcp, enum way way, int flags)
 
 /* ---- looking -------------------------------------------------------------- */
 
-static void send_descriptor(int fd, const char *text)
-{
-	union {
-		struct cmsghdr head;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
-	struct iovec iov = { (void *)text, strlen(text) };
-	const struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
-				    .msg_controllen = sizeof(control) };
-
-	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-	CHECK_INT(sendmsg(fd, &msg, 0), (ssize_t)strlen(text));
-}
-
 /* Each look begins behind the last one (SO_PEEK_OFF), and ends at descriptors, or with what there is. */
 static void looks_on(enum way way, int least)
 {

@@ -157,20 +157,6 @@ static void urgent(enum way way, int is_inline)
 
 /* ---- descriptors ----------------------------------------------------------- */
 
-static void send_descriptor(int fd, const char *text)
-{
-	union {
-		struct cmsghdr head;
-		char space[CMSG_SPACE(sizeof(int))];
-	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
-	struct iovec iov = { (void *)text, strlen(text) };
-	const struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
-				    .msg_controllen = sizeof(control) };
-
-	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
-	CHECK_INT(sendmsg(fd, &msg, 0), (ssize_t)strlen(text));
-}
-
 static void descriptors(enum way way)
 {
 	struct receiver r = { .way = way };

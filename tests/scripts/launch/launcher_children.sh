@@ -9,6 +9,8 @@
 
 # shellcheck source=tests/lib/launcher.inc
 . "$(dirname "$0")/../../lib/launcher.inc"
+# shellcheck source=tests/lib/class32.inc
+. "$(dirname "$0")/../../lib/class32.inc"
 stub=$build/libfiberize-preload.so
 maps=/proc/self/maps
 
@@ -167,18 +169,8 @@ if command -v musl-gcc >/dev/null; then
 else
 	skip musl 'musl-gcc is not installed'
 fi
-loader32=/lib/ld-linux.so.2
-if [ -e $loader32 ] && [ -e /lib32/libc.so.6 ] && [ -e "$build/lib32" ]; then
-	cat >"$work/32.s" <<-'ASM'
-		.globl _start
-		_start:
-		movl $1, %eax
-		movl $7, %ebx
-		int $0x80
-		.section .note.GNU-stack,"",@progbits
-	ASM
-	must "$CC" -m32 -nostdlib -no-pie -Wl,--dynamic-linker=$loader32,--no-as-needed "$work/32.s" /lib32/libc.so.6 \
-		-o "$work/hello-32"
+if can_make_32 && [ -e "$build/lib32" ]; then
+	program_32 "$work/hello-32"
 	as_it_is '32 bits' "$work/hello-32"
 	run "$fiberize" sh -c '"$0"; echo $?' "$work/hello-32"
 	same '32 bits: ran, and no loader complained' '0|7|' "$code|$out|$err"

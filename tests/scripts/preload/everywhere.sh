@@ -6,6 +6,8 @@
 
 # shellcheck source=tests/lib/everywhere.inc
 . "$(dirname "$0")/../../lib/everywhere.inc"
+# shellcheck source=tests/lib/class32.inc
+. "$(dirname "$0")/../../lib/class32.inc"
 need setpriv unshare prlimit
 
 # with_and_without NAME COMMAND...: output and exit status with the stub are those without
@@ -19,15 +21,6 @@ with_and_without()
 	named
 	run "$@"
 	same "$name" "$wanted" "$code|$out|$err"
-}
-
-# is_on NAME yes|no COMMAND...: does the command, which prints its maps, run with the library?
-is_on()
-{
-	local name=$1 wanted=$2
-	shift 2
-	run "$@"
-	same "$name" "$wanted: 0 " "$(grep -q /libfiberize.so "$work/out" && echo yes || echo no): $code $err"
 }
 
 maps=/proc/self/maps
@@ -122,17 +115,8 @@ with_and_without 'no libc, static' "$work/hello-none"
 must "$CC" -pie -fPIE "${bare[@]}"
 with_and_without 'no libc, by the loader' "$work/hello-none"
 same 'no libc: ran' '5|none' "$code|$out"
-loader32=/lib/ld-linux.so.2
-if [ -e $loader32 ] && [ -e /lib32/libc.so.6 ]; then
-	cat >"$work/32.s" <<-'ASM'
-		.globl _start
-		_start:
-		movl $1, %eax
-		movl $7, %ebx
-		int $0x80
-		.section .note.GNU-stack,"",@progbits
-	ASM
-	must "$CC" -m32 -nostdlib -no-pie -Wl,--dynamic-linker=$loader32,--no-as-needed "$work/32.s" /lib32/libc.so.6 -o "$work/hello-32"
+if can_make_32; then
+	program_32 "$work/hello-32"
 	with_and_without '32 bits' "$work/hello-32"
 	same '32 bits: ran' '7||' "$code|$out|$err"
 else

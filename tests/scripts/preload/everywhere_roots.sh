@@ -16,14 +16,6 @@ fi
 . "$(dirname "$0")/../../lib/everywhere.inc"
 need setpriv python3
 
-# is_on NAME yes|no COMMAND...: the command, which prints its maps, has no complaint; does it run with the library?
-is_on()
-{
-	local name=$1 wanted=$2
-	shift 2
-	run "$@"
-	same "$name" "$wanted: 0 " "$(grep -q /libfiberize.so "$work/out" && echo yes || echo no): $code $err"
-}
 maps=/proc/self/maps
 
 # ---- a libc, a program, and nothing else
