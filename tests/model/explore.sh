@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/model/explore.sh HOURS - explore with new seeds, round after round: PCT and random, with and
-# without store buffers, points at atomic accesses alone and at all.  Runs one round at least, and ends at
-# the first failure, whose seed tests/model/replay runs again, or at a signal.  Says which seeds it has used, and
-# last how many runs there were, by the lines of the explorer.  FZ_BUILD: the build, if not build/.  Exit status:
+# without store buffers, points at atomic accesses alone and at all; as many explorers at once as there are CPUs.
+# Runs one round at least, and ends at the first failure, whose seed tests/model/replay runs again, or at a signal.
+# Says which seeds it has used, and last how many runs there were, by the lines of the explorer.  FZ_BUILD: the build, if not build/.  Exit status:
 # the explorer's if it is not 0 (1 for a failure), 2 if it cannot begin, 129, 130 or 143 at SIGHUP, SIGINT or SIGTERM.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -25,6 +25,8 @@ esac
 [ -x "$explore" ] || die "$explore is missing: run make model"
 end=$(($(date +%s) + $(LC_ALL=C awk -v h="$1" 'BEGIN { s = h * 3600; printf "%d", int(s) + (s > int(s)) }')))
 first=$(($(date +%s) * 1000))
+begun=$first
+cpus=$(nproc)
 
 # leave STATUS WORDS: the awk below says the totals when nobody writes to it any more.
 leave()
@@ -50,16 +52,27 @@ trap 'leave 129 ended' HUP
 trap 'leave 130 interrupted' INT
 trap 'leave 143 ended' TERM
 echo "seeds from $first"
-while :; do
+
+# In the background, for a signal does not end the wait for one in the foreground.
+running=()
+await_oldest()
+{
+	local status=0
+	wait "${running[0]}" || status=$?
+	[ $status -eq 0 ] || leave $status ''
+	running=("${running[@]:1}")
+}
+
+while [ "$(date +%s)" -lt "$end" ] || [ "$first" -eq "$begun" ]; do
 	for more in "" --tso --plain "--plain --tso"; do
-		# In the background, for a signal does not end the wait for one in the foreground.
+		[ ${#running[@]} -lt "$cpus" ] || await_oldest
 		# shellcheck disable=SC2086 # words
 		"$explore" --first "$first" --pct 5000 --random 5000 $more &
-		status=0
-		wait $! || status=$?
-		[ $status -eq 0 ] || leave $status ''
+		running+=($!)
 	done
 	first=$((first + 10000))
-	[ "$(date +%s)" -lt "$end" ] || break
+done
+while [ ${#running[@]} -gt 0 ]; do
+	await_oldest
 done
 leave 0 "nothing found"

@@ -9,12 +9,13 @@
 #include "tests/model/reduce/reduce.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
-enum { INDEX = 1 << 18, LOG = 1 << 18, STREAK_MOST = 8000 };
+enum { INDEX = 1 << 18, LINE = 16, HUGE_PAGE = 1 << 21, LOG = 1 << 18, STREAK_MOST = 8000 };
 
-struct place places[PLACES];
-static uint32_t index_of[INDEX], used;		/* 0: free */
-static struct { uintptr_t addr; uint64_t before; } undo[LOG];
+struct place places[PLACES] __attribute__((aligned(HUGE_PAGE)));
+static uint32_t index_of[INDEX] __attribute__((aligned(HUGE_PAGE))), used;	/* 0: free */
+static struct { uintptr_t addr; uint64_t before; } undo[LOG] __attribute__((aligned(HUGE_PAGE)));
 static uint32_t undos;
 uint32_t run_number = 1;
 bool exploring, plain_points, since_point;
@@ -31,9 +32,10 @@ static struct place *add_place(uintptr_t key, uint32_t *index)
 
 static inline struct place *find_place(uintptr_t key)
 {
-	uint32_t i = (uint32_t)((key * 0x9e3779b97f4a7c15u) >> 46);
+	/* Neighbours are in one cache line of the index: most accesses are near to others. */
+	uint32_t i = (uint32_t)((key / LINE * 0x9e3779b97f4a7c15u) >> 32) % (INDEX / LINE) * LINE + key % LINE;
 
-	for (; index_of[i]; i = (i + 1) % INDEX)
+	for (; index_of[i]; i = (i + LINE) % INDEX)
 		if (places[index_of[i]].key == key)
 			return &places[index_of[i]];
 	return add_place(key, &index_of[i]);
@@ -99,24 +101,10 @@ static inline void use_place(struct place *p, unsigned what)
 		save(p);
 }
 
-void model_access(const void *p, size_t size, unsigned what)
+/* Before the use: a point, if it is one.  shared: one of the places is. */
+static inline void come_to(bool shared, unsigned what)
 {
-	const uintptr_t first = (uintptr_t)p / 8, last = ((uintptr_t)p + size - 1) / 8;
-	struct place *place;
-	bool shared;
-
-	if (!exploring)
-		return;
 	step++;
-	place = find_place(first);
-	note_user(place, what & WRITE);
-	shared = place->shared;
-	for (uintptr_t key = first + 1; key <= last; key++) {
-		struct place *next = find_place(key);
-
-		note_user(next, what & WRITE);
-		shared |= next->shared;
-	}
 	if (++M.kt[M.current].streak > STREAK_MOST)
 		schedule_give_way();
 	/*
@@ -126,13 +114,50 @@ void model_access(const void *p, size_t size, unsigned what)
 	if (listed || (shared && (what & ATOMIC || plain_points) && since_point))
 		schedule_point();
 	since_point |= shared || listed;
-	use_place(place, what);
-	for (uintptr_t key = first + 1; key <= last; key++)
-		use_place(find_place(key), what);
-	if (tso && what & WRITE && !(what & ORDERED))
-		tso_store(p, size);
-	if (tso && what & ORDERED)
+}
+
+static inline void buffer(const void *p, size_t size, unsigned what)
+{
+	if (what & ORDERED)
 		tso_flush(M.current);
+	else if (what & WRITE)
+		tso_store(p, size);
+}
+
+static __attribute__((noinline)) void access_several(const void *p, size_t size, unsigned what)
+{
+	const uintptr_t first = (uintptr_t)p / 8, last = ((uintptr_t)p + size - 1) / 8;
+	bool shared = false;
+
+	for (uintptr_t key = first; key <= last; key++) {
+		struct place *place = find_place(key);
+
+		note_user(place, what & WRITE);
+		shared |= place->shared;
+	}
+	come_to(shared, what);
+	for (uintptr_t key = first; key <= last; key++)
+		use_place(find_place(key), what);
+	if (tso)
+		buffer(p, size, what);
+}
+
+void model_access(const void *p, size_t size, unsigned what)
+{
+	struct place *place;
+
+	if (!exploring)
+		return;
+	if (((uintptr_t)p ^ ((uintptr_t)p + size - 1)) / 8) {
+		access_several(p, size, what);
+		return;
+	}
+	place = find_place((uintptr_t)p / 8);
+	note_user(place, what & WRITE);
+	come_to(place->shared, what);
+	use_place(place, what);
+	if (tso)
+		buffer(p, size, what);
 }
 
 /* After an atomic write: what follows may be seen by others in another order, plain accesses too. */
@@ -143,6 +168,14 @@ static void after_write(const volatile void *p)
 	step++;
 	if ((find_place((uintptr_t)p / 8)->shared || listed) && since_point)
 		schedule_point();
+}
+
+/* Each access uses them, all over: with small pages most accesses would miss the TLB.  A kernel may refuse. */
+void memory_start(void)
+{
+	madvise(places, sizeof(places), MADV_HUGEPAGE);
+	madvise(index_of, sizeof(index_of), MADV_HUGEPAGE);
+	madvise(undo, sizeof(undo), MADV_HUGEPAGE);
 }
 
 void memory_begin_run(void)

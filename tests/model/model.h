@@ -97,7 +97,7 @@ struct machine {
 	struct signals signals;
 	/* buffered stores: tso.c */
 	struct { uintptr_t addr; uint32_t size, kt; uint64_t before, value; } store[256];
-	uint32_t stores;
+	uint32_t stores, store_count[KTHREADS];	/* of all, and of each */
 };
 
 extern struct machine M;
@@ -129,6 +129,7 @@ void model_access(const void *p, size_t size, unsigned what);
 void model_note_read(const void *p, size_t size);
 void model_note_write(const void *p, size_t size);
 void model_put(void *to, const void *from, size_t size);
+void memory_start(void);			/* first of all */
 void memory_begin_run(void);
 void memory_undo(void);
 uint64_t memory_end(void);			/* a sum of all that the run has written, before it is put back */
@@ -138,7 +139,6 @@ uint32_t memory_freeze_shared(void);		/* returns how many places are shared */
 extern bool tso;
 void tso_store(const void *p, size_t size);
 void tso_flush(int kt);
-bool tso_pending(int kt);
 void tso_commit_one(int kt);
 void tso_hide(int kt);
 void tso_show(int kt);

@@ -119,6 +119,7 @@ static void boot(void)
 	void *first;
 
 	catch_faults();
+	memory_start();
 	kernel_start();
 	schedule_begin_run(HOW_LISTED);
 	first = model_map(size);

@@ -94,61 +94,81 @@ bool schedule_backtrack(void)
  */
 static int candidates(bool may_go_on, int *list, int *ret_ready)
 {
-	int n = 0;
+	int spin[KTHREADS], late[KTHREADS], n = 0, spins = 0, lates = 0;
 
 	if (may_go_on)
 		list[n++] = M.current;
-	for (int spinning = 0; spinning <= 1; spinning++)
-		for (int i = 1; i <= M.kthreads; i++) {
-			int kt = (M.current + i) % M.kthreads;
-
-			if ((kt == M.current && may_go_on) || M.kt[kt].state != KT_RUNNABLE ||
-			    M.kt[kt].yielded != spinning)
-				continue;
-			list[n++] = kt;
-		}
-	*ret_ready = n;
 	for (int i = 1; i <= M.kthreads; i++) {
-		int kt = (M.current + i) % M.kthreads;
+		const int kt = M.current + i < M.kthreads ? M.current + i : M.current + i - M.kthreads;
+		const struct kthread *k = &M.kt[kt];
 
-		if (M.kt[kt].state == KT_BLOCKED && M.kt[kt].deadline != FOREVER)
-			list[n++] = kt;
+		if (k->state == KT_BLOCKED) {
+			if (k->deadline != FOREVER)
+				late[lates++] = kt;
+		} else if (k->state == KT_RUNNABLE && !(kt == M.current && may_go_on)) {
+			if (k->yielded)
+				spin[spins++] = kt;
+			else
+				list[n++] = kt;
+		}
 	}
+	for (int i = 0; i < spins; i++)
+		list[n++] = spin[i];
+	*ret_ready = n;
+	for (int i = 0; i < lates; i++)
+		list[n++] = late[i];
 	return n;
 }
 
-/* With the highest priority; one that spins or waits for the clock counts as lower than others. */
-static int pick_pct(const int *list, int n, int ready, bool at_point)
+/* Of those that wait for the clock, the one with the highest priority of those that are drawn; -1: none. */
+static int pct_draw(const int *late, int lates, bool anybody_lowered)
 {
-	int best = 0, odds = 64;
-	uint64_t most = 0;
-
 	/* One that was made the lowest may be off its CPU for some ticks: the clock goes on meanwhile. */
-	for (int i = 0; i < ready; i++)
-		if (priority[list[i]] < 1 << 20 && early_ticks < EARLY_MOST)
-			odds = 4;
+	const int bits = anybody_lowered && early_ticks < EARLY_MOST ? 2 : 6;
+	uint64_t drawn = 0, most = 0;
+	int best = -1, left_of_it = 0;
 
-	for (int i = 0; i < n; i++) {
-		uint64_t p = priority[list[i]];
-
-		/* It lets others go first, and they may all spin. */
-		if (!at_point && list[i] == M.current && ready > 1)
-			continue;
-		p |= (uint64_t)!M.kt[list[i]].yielded << 32;
-		/* Once in a while the clock is first. */
-		if (i < ready)
-			p |= (uint64_t)1 << 33;
-		else if (random_next() % (unsigned)odds)
-			continue;
-		else
-			p |= (uint64_t)3 << 33;
-		if (p > most) {
-			most = p;
-			best = i;
+	for (int i = 0; i < lates; i++, left_of_it--, drawn >>= bits) {
+		if (!left_of_it) {
+			drawn = random_next() >> 4;
+			left_of_it = 60 / bits;
+		}
+		if (!(drawn & ((1u << bits) - 1)) && (best < 0 || priority[late[i]] > most)) {
+			best = late[i];
+			most = priority[best];
 		}
 	}
-	early_ticks += best >= ready && odds == 4;
+	early_ticks += best >= 0 && bits == 2;
 	return best;
+}
+
+/*
+ * The kthread with the highest priority.  One that spins counts as lower than others; once in a while one that
+ * waits for the clock is first.
+ */
+static int pct_next(bool at_point)
+{
+	int late[KTHREADS], lates = 0, best = -1, drawn;
+	uint64_t most = 0;
+	bool lowered = false;
+
+	for (int kt = 0; kt < M.kthreads; kt++) {
+		const struct kthread *k = &M.kt[kt];
+		const uint64_t rank = priority[kt] | (uint64_t)!k->yielded << 32;
+
+		if (k->state == KT_BLOCKED && k->deadline != FOREVER)
+			late[lates++] = kt;
+		if (k->state != KT_RUNNABLE)
+			continue;
+		lowered |= priority[kt] < 1 << 20;
+		/* It lets others go first, and they may all spin. */
+		if (rank > most && (at_point || kt != M.current)) {
+			best = kt;
+			most = rank;
+		}
+	}
+	drawn = lates ? pct_draw(late, lates, lowered) : -1;
+	return drawn >= 0 ? drawn : best >= 0 ? best : M.current;
 }
 
 /* list: the kthreads, NULL: it is something else that is chosen. */
@@ -184,23 +204,16 @@ static int pick_listed(const int *list, int n)
 	return 0;
 }
 
-/* Index into the list of what goes on.  at_point: the running kthread is the first of it. */
-static int pick(const int *list, int n, int ready, bool at_point)
+/* Index into the list of what goes on. */
+static int pick(const int *list, int n, int ready)
 {
 	int i;
 
-	switch (how) {
-	case HOW_PCT:
-		return pick_pct(list, n, ready, at_point);
-	case HOW_RANDOM:
-		if (at_point && random_next() % 16)
-			return 0;
+	if (how == HOW_RANDOM)
 		return (int)(random_next() % (random_next() % 8 ? (unsigned)ready : (unsigned)n));
-	default:
-		i = pick_listed(list, n);
-		left -= i != 0;
-		return i;
-	}
+	i = pick_listed(list, n);
+	left -= i != 0;
+	return i;
 }
 
 int schedule_choose(int n, unsigned odds)
@@ -224,7 +237,7 @@ static void commit_some(void)
 	if (how != HOW_PCT && how != HOW_RANDOM)
 		return;
 	for (int kt = 0; kt < M.kthreads; kt++)
-		if (kt != M.current && random_next() % 4 == 0 && tso_pending(kt))
+		if (kt != M.current && M.store_count[kt] && random_next() % 4 == 0)
 			tso_commit_one(kt);
 }
 
@@ -274,9 +287,15 @@ static void choose_at_point(void)
 		at++;
 		return;
 	}
+	if (how == HOW_RANDOM && random_next() % 16)
+		return;
+	if (how == HOW_PCT) {
+		go_on_with(pct_next(true), "is preempted");
+		return;
+	}
 	n = candidates(true, list, &ready);
 	if (n > 1)
-		go_on_with(list[pick(list, n, ready, true)], "is preempted");
+		go_on_with(list[pick(list, n, ready)], "is preempted");
 }
 
 void schedule_point(void)
@@ -323,10 +342,10 @@ void schedule_block(void)
 		/* Not if it has only been made to give way: then it does something. */
 		if (ready == 1 && list[0] == M.current && !fairness)
 			check_spin();
-		i = n > 1 ? pick(list, n, ready, false) : 0;
+		i = n > 1 && how != HOW_PCT ? pick(list, n, ready) : 0;
 	}
 	fairness = false;
-	go_on_with(list[i], M.kt[M.current].state == KT_RUNNABLE ? "lets others go first" :
+	go_on_with(ready && how == HOW_PCT ? pct_next(false) : list[i], M.kt[M.current].state == KT_RUNNABLE ? "lets others go first" :
 			    M.kt[M.current].state == KT_ENDED ? "has ended" : "sleeps");
 }
 

@@ -19,22 +19,15 @@ enum { MOST = sizeof(M.store) / sizeof(M.store[0]), DEEP = 12, NEAR = 64 * 1024 
 
 static void drop(uint32_t i)
 {
+	M.store_count[M.store[i].kt]--;
 	memmove(&M.store[i], &M.store[i + 1], (M.stores - i - 1) * sizeof(M.store[0]));
 	M.stores--;
-}
-
-bool tso_pending(int kt)
-{
-	for (uint32_t i = 0; i < M.stores; i++)
-		if (M.store[i].kt == (uint32_t)kt)
-			return true;
-	return false;
 }
 
 /* While kt runs, its stores are in memory: they need only be forgotten. */
 void tso_flush(int kt)
 {
-	for (uint32_t i = M.stores; i-- > 0;)
+	for (uint32_t i = M.stores; M.store_count[kt] && i-- > 0;)
 		if (M.store[i].kt == (uint32_t)kt)
 			drop(i);
 }
@@ -42,7 +35,7 @@ void tso_flush(int kt)
 void tso_store(const void *p, size_t size)
 {
 	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-	uint32_t own = 0, oldest = MOST;
+	uint32_t oldest = 0;
 
 	/* On its own stack: the scheduler runs there, too, when it hides the store. */
 	if ((uintptr_t)p > here - NEAR && (uintptr_t)p < here + NEAR && (uintptr_t)p < stack_end())
@@ -52,27 +45,25 @@ void tso_store(const void *p, size_t size)
 		tso_flush(M.current);
 		return;
 	}
-	for (uint32_t i = 0; i < M.stores; i++)
-		if (M.store[i].kt == (uint32_t)M.current) {
-			own++;
-			if (oldest == MOST)
-				oldest = i;
-		}
-	if (own >= DEEP)
+	if (M.store_count[M.current] >= DEEP) {
+		while (M.store[oldest].kt != (uint32_t)M.current)
+			oldest++;
 		drop(oldest);
-	else if (M.stores == MOST)
+	} else if (M.stores == MOST) {
 		model_outside("more buffered stores than tso.c has room for");
+	}
 	M.store[M.stores].addr = (uintptr_t)p;
 	M.store[M.stores].size = (uint32_t)size;
 	M.store[M.stores].kt = (uint32_t)M.current;
 	M.store[M.stores].before = 0;
 	memcpy(&M.store[M.stores].before, p, size);
 	M.stores++;
+	M.store_count[M.current]++;
 }
 
 void tso_hide(int kt)
 {
-	for (uint32_t i = M.stores; i-- > 0;) {
+	for (uint32_t i = M.stores; M.store_count[kt] && i-- > 0;) {
 		if (M.store[i].kt != (uint32_t)kt)
 			continue;
 		M.store[i].value = 0;
@@ -83,7 +74,7 @@ void tso_hide(int kt)
 
 void tso_show(int kt)
 {
-	for (uint32_t i = 0; i < M.stores; i++) {
+	for (uint32_t i = 0; M.store_count[kt] && i < M.stores; i++) {
 		if (M.store[i].kt != (uint32_t)kt)
 			continue;
 		memcpy(&M.store[i].before, (void *)M.store[i].addr, M.store[i].size);
