@@ -13,6 +13,7 @@
 #include "runtime/fiber/pool.h"
 #include "runtime/sched/birth.h"
 #include "runtime/sched/carrier.h"
+#include "runtime/sched/monitor.h"
 
 enum {
 	SPARES = 1,		/* idle carriers that fz_carrier_shrink() leaves */
@@ -74,6 +75,7 @@ void fz_carrier_push_idle(struct fz_carrier *c)
 	idle.count++;
 	FZ_ASSERT_SLOW(is_counted());
 	fz_lock_release(&idle.lock);
+	fz_monitor_note_idle_carrier();
 }
 
 bool fz_carrier_sleep(struct fz_carrier *c)

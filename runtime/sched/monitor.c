@@ -89,8 +89,21 @@ void fz_monitor_note_activity(void)
 
 void fz_monitor_want_carrier(void)
 {
-	/* If it was set already, the monitor tries again at its next tick, or when the spawner pokes it. */
+	/* If it was set already, the monitor tries again at its next tick, or when a carrier has become idle. */
 	if (!atomic_exchange_explicit(&monitor.want_carrier, true, memory_order_acq_rel))
+		fz_monitor_poke();
+}
+
+void fz_monitor_lack_carrier(void)
+{
+	/* relaxed: the lock of the idle list, taken afterwards, publishes it to fz_monitor_note_idle_carrier(). */
+	atomic_store_explicit(&monitor.want_carrier, true, memory_order_relaxed);
+}
+
+void fz_monitor_note_idle_carrier(void)
+{
+	/* relaxed: ordered by the lock of the idle list, which the caller has released; see fz_monitor_lack_carrier(). */
+	if (FZ_UNLIKELY(atomic_load_explicit(&monitor.want_carrier, memory_order_relaxed)))
 		fz_monitor_poke();
 }
 

@@ -34,6 +34,15 @@ void fz_monitor_poke(void);
 void fz_monitor_want_carrier(void);
 
 /*
+ * The caller has found no idle carrier for a processor.  If it looks once more after this call, it finds the carrier that has
+ * become idle meanwhile, or that carrier finds what is said here (fz_monitor_note_idle_carrier()).  By the monitor.
+ */
+void fz_monitor_lack_carrier(void);
+
+/* The caller has put a carrier on the idle list: the monitor looks whether one is wanted.  Cheap if not. */
+void fz_monitor_note_idle_carrier(void);
+
+/*
  * Does the monitor sleep?  Also true if a signal has woken it but it has not run since: then the caller can
  * still take that signal itself (fz_signal_look).  Any thread.
  */
