@@ -109,6 +109,7 @@ matrix() {
 	# The explorer replaces CPU, kernel and libc, and reads the runtime's records.
 	tests/model	arch runtime runtime/* tests/model/*
 	tests/model/*	arch arch/* runtime runtime/* tests/model
+	tests/model/scenarios/*	arch runtime runtime/* tests/model
 	tests/modules	tests/programs
 	tests/targets	tests/programs
 	tests/programs

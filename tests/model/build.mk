@@ -16,7 +16,7 @@ MODEL_RENAMES := $(foreach f,memcpy memmove memset memcmp memchr strchr strcspn 
 MODEL_CC = $(if $(MODEL_COVERAGE),clang,$(CC)) $(MODEL_FLAGS) $(MODEL_HOOKS) $(if $(MODEL_COVERAGE),$(MODEL_EDGES))
 # die.c ends the process by system calls: host.c has its functions.
 MODEL_RUNTIME := $(filter-out runtime/base/die.c,$(RUNTIME_SRC))
-MODEL_SCENARIOS := $(wildcard tests/model/scenarios/*.c)
+MODEL_SCENARIOS := $(wildcard tests/model/scenarios/*.c tests/model/scenarios/*/*.c)
 MODEL_LINKED := $(wildcard tests/model/linked/*.c)
 MODEL_OWN := $(filter-out $(if $(MODEL_COVERAGE),,%/coverage.c),$(wildcard tests/model/*.c tests/model/reduce/*.c))
 MODEL_HOOKED := $(patsubst %.c,$(MODEL)/%.o,$(MODEL_RUNTIME) $(MODEL_SCENARIOS) $(MODEL_LINKED))
@@ -24,7 +24,7 @@ MODEL_PLAIN := $(patsubst %.c,$(MODEL)/%.o,$(MODEL_OWN) arch/x86_64/frame.c arch
 
 # A seed holds for these sources, with these flags, and this compiler.
 MODEL_HASHED := $(sort Makefile tests/model/build.mk $(wildcard arch/*.h arch/x86_64/*.[chS] runtime/*/*.[ch] runtime/*/*.def \
-	tests/model/*.[ch] tests/model/*/*.[ch] tests/model/arch/*))
+	tests/model/*.[ch] tests/model/*/*.[ch] tests/model/*/*/*.[ch] tests/model/arch/*))
 MODEL_SOURCES = $(shell { $(CC) --version | head -1; cat $(MODEL_HASHED); } | sha256sum | cut -c1-10)
 
 $(MODEL_HOOKED): $(MODEL)/%.o: %.c Makefile tests/model/build.mk

@@ -6,7 +6,7 @@
  * tests/model/scenario.h - what is explored: a few threads that make a few calls of the runtime.
  *
  * To add a scenario: write thread() and finish() into a file of scenarios/, with SCENARIO() below; a small example is
- * scenarios/sem.c.  The calls are those of runtime/, as fz_sem_wait(): preload/ is not explored, so a scenario
+ * scenarios/sync/sem.c.  The calls are those of runtime/, as fz_sem_wait(): preload/ is not explored, so a scenario
  * repeats what preload/ does before such a call.
  * Variables of the scenario are statics, atomic unless the explored locks guard them; they have the
  * values of prepare() at the start of each run.

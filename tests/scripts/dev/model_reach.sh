@@ -287,7 +287,7 @@ done
 if command -v gdb >/dev/null; then
 	seed=mutex2/pct/1@$(cut -d ' ' -f 1 "$build/tests/model/sources")
 	gdb -batch -nx -ex 'set breakpoint pending on' -ex 'break memory_undo' -ex "run --replay $seed" \
-		-ex "set var 'tests/model/scenarios/cond.c'::ready = 5" -ex delete -ex continue \
+		-ex "set var 'tests/model/scenarios/sync/cond.c'::ready = 5" -ex delete -ex continue \
 		"$build/tests/model/explore" >"$work/out" 2>&1
 	has "a store without a hook" "$work/out" 'is not what it was before the run: a store has no hook'
 else
@@ -317,6 +317,6 @@ makes() {
 }
 same "an explorer is made" "b/tests/model/tests/model/seed.o b/tests/model/explore " "$(makes)"
 same "an explorer is not made again" "" "$(makes)"
-rm "$work/tree/tests/model/scenarios/sem.c"
+rm "$work/tree/tests/model/scenarios/sync/sem.c"
 same "an explorer without one of its sources" "b/tests/model/tests/model/seed.o b/tests/model/explore " "$(makes)"
 finish

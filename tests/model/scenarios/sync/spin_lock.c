@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/model/scenarios/spin_lock.c - spin locks: one thread at a time, and who spins lets the holder run.
+ * tests/model/scenarios/sync/spin_lock.c - spin locks: one thread at a time, and who spins lets the holder run.
  */
 #include "tests/model/scenario.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/model/scenarios/mutex.c - mutexes, against an owner: one thread at a time, and nobody waits for ever.
+ * tests/model/scenarios/sync/mutex.c - mutexes, against an owner: one thread at a time, and nobody waits for ever.
  */
 #include "tests/model/scenario.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/model/scenarios/sem.c - semaphores, against a counter that waits while it is 0.
+ * tests/model/scenarios/sync/sem.c - semaphores, against a counter that waits while it is 0.
  */
 #include "tests/model/scenario.h"
 

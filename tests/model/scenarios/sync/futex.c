@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/model/scenarios/futex.c - futexes: wake-ups by bits, FUTEX_WAKE_OP, turns of the lot and the kernel.
+ * tests/model/scenarios/sync/futex.c - futexes: wake-ups by bits, FUTEX_WAKE_OP, turns of the lot and the kernel.
  */
-#include "tests/model/scenarios/futex.h"
+#include "tests/model/scenarios/sync/futex.h"
 
 static _Atomic uint32_t nobody;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/model/scenarios/mutex_kinds.c - mutexes that know their owner, and attempts: against an owner and a depth.
+ * tests/model/scenarios/sync/mutex_kinds.c - mutexes that know their owner, and attempts: against an owner and a depth.
  */
 #include "tests/model/scenario.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/model/scenarios/cond.c - condition variables, against a count of those who wait and of those who
+ * tests/model/scenarios/sync/cond.c - condition variables, against a count of those who wait and of those who
  * are woken; a destroyed one is not touched any more.
  */
 #include "tests/model/scenario.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/model/scenarios/meet.c - barriers and once.
+ * tests/model/scenarios/sync/meet.c - barriers and once.
  */
 #include "tests/model/scenario.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/model/scenarios/rwlock_read.c - rwlocks of which readers give up, and readers that take them as
+ * tests/model/scenarios/sync/rwlock_read.c - rwlocks of which readers give up, and readers that take them as
  * pthread_rwlock_rdlock() does, in steps; against readers that share and a writer that is alone.
  */
-#include "tests/model/scenarios/rwlock.h"
+#include "tests/model/scenarios/sync/rwlock.h"
 
 #include "runtime/sync/rwlock.h"
 

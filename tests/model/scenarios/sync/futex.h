@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef FZ_MODEL_SCENARIOS_FUTEX_H
-#define FZ_MODEL_SCENARIOS_FUTEX_H
+#ifndef FZ_MODEL_SCENARIOS_SYNC_FUTEX_H
+#define FZ_MODEL_SCENARIOS_SYNC_FUTEX_H
 
 /*
- * tests/model/scenarios/futex.h - futexes as programs call them, for two waiters: each wake-up that a call reports
+ * tests/model/scenarios/sync/futex.h - futexes as programs call them, for two waiters: each wake-up that a call reports
  * ends one wait, of a waiter that it was for.  Fibers wait in the lot, native threads in the kernel.
  */
 #include "tests/model/scenario.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/model/scenarios/lot.c - the parking lot: each wake-up reaches one waiter, and a wait that ends
+ * tests/model/scenarios/sync/lot.c - the parking lot: each wake-up reaches one waiter, and a wait that ends
  * otherwise takes none.
  */
 #include "tests/model/scenario.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef FZ_MODEL_SCENARIOS_RWLOCK_H
-#define FZ_MODEL_SCENARIOS_RWLOCK_H
+#ifndef FZ_MODEL_SCENARIOS_SYNC_RWLOCK_H
+#define FZ_MODEL_SCENARIOS_SYNC_RWLOCK_H
 
 /*
- * tests/model/scenarios/rwlock.h - the sequential model of a rwlock: a number of readers, or one writer.
+ * tests/model/scenarios/sync/rwlock.h - the sequential model of a rwlock: a number of readers, or one writer.
  */
 #include "tests/model/scenario.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/model/scenarios/futex_requeue.c - a requeue of futexes loses no waiter, and no bits.
+ * tests/model/scenarios/sync/futex_requeue.c - a requeue of futexes loses no waiter, and no bits.
  */
-#include "tests/model/scenarios/futex.h"
+#include "tests/model/scenarios/sync/futex.h"
 
 /*
  * Who waits for `word` is moved with its bit, or, if `wakes`, one is woken and the other one moved; then who

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/model/scenarios/rwlock.c - rwlocks: readers together, a writer alone, nobody for ever.
+ * tests/model/scenarios/sync/rwlock.c - rwlocks: readers together, a writer alone, nobody for ever.
  */
-#include "tests/model/scenarios/rwlock.h"
+#include "tests/model/scenarios/sync/rwlock.h"
 
 #include "runtime/sched/sched.h"
 #include "runtime/sync/rwlock.h"
