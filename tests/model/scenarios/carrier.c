@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tests/model/scenarios/carrier.c - kernel threads that fibers leave, block and end: a call that must not be
- * interrupted, a wait alone, a close that lasts, room for a thread that the kernel refused.
+ * interrupted, a wait alone, a close that lasts, room for a thread that the kernel refused, turns.
  */
 #include "tests/model/scenario.h"
 
@@ -10,10 +10,10 @@
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"
 #include "runtime/sched/announce.h"
-#include "runtime/sched/cancel.h"
 #include "runtime/sched/carrier.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
+#include "runtime/sched/spawner.h"
 
 static _Atomic uint32_t rounds;
 
@@ -121,6 +121,33 @@ static void block(int i)
 
 SCENARIO(block) = { .name = "block", .what = "2 fibers block in the runtime, a third wants the processor",
 	.processors = 1, .fibers = 3, .thread = block, .finish = all_rounds };
+
+/* ---- the spawner's turns ----------------------------------------------------- */
+
+static _Atomic int holders;
+
+static void take_turns(int i)
+{
+	struct fz_fiber *self = fz_self();
+
+	fz_spawner_turn_begin(self);
+	MODEL_CHECK(!holders++, "two fibers have the turn");
+	if (i == 0) {
+		/* Again: the first end is not the end. */
+		fz_spawner_turn_begin(self);
+		fz_spawner_turn_end(self);
+	}
+	announced_call();
+	holders--;
+	fz_spawner_turn_end(self);
+	announce(&rounds);
+}
+
+SCENARIO(turns) = { .name = "turns", .what = "3 fibers, one at a time, block kernel threads for the spawner",
+	.processors = 1, .fibers = 3, .thread = take_turns, .finish = all_rounds };
+
+SCENARIO(turns_apart) = { .name = "turns_apart", .what = "the same on 2 processors", .processors = 2,
+	.fibers = 3, .thread = take_turns, .finish = all_rounds };
 
 /* ---- a fiber looks for events itself --------------------------------------- */
 
