@@ -14,11 +14,11 @@
 enum { INDEX = 1 << 18, LINE = 16, HUGE_PAGE = 1 << 21, LOG = 1 << 18, STREAK_MOST = 8000 };
 
 struct place places[PLACES] __attribute__((aligned(HUGE_PAGE)));
-static uint32_t index_of[INDEX] __attribute__((aligned(HUGE_PAGE))), used;	/* 0: free */
+static uint32_t index_of[INDEX] __attribute__((aligned(64))), used;	/* 0: free */
 static struct { uintptr_t addr; uint64_t before; } undo[LOG] __attribute__((aligned(HUGE_PAGE)));
 static uint32_t undos;
 uint32_t run_number = 1;
-bool exploring, plain_points, since_point;
+bool exploring, plain_points, since_point, sharing_is_known;
 uint64_t step;
 
 static struct place *add_place(uintptr_t key, uint32_t *index)
@@ -35,7 +35,8 @@ static inline struct place *find_place(uintptr_t key)
 	/* Neighbours are in one cache line of the index: most accesses are near to others. */
 	uint32_t i = (uint32_t)((key / LINE * 0x9e3779b97f4a7c15u) >> 32) % (INDEX / LINE) * LINE + key % LINE;
 
-	for (; index_of[i]; i = (i + LINE) % INDEX)
+	/* From the last line it goes on with another word of the first ones: to each free one in the end. */
+	for (; index_of[i]; i = (i + LINE) % (INDEX - 1))
 		if (places[index_of[i]].key == key)
 			return &places[index_of[i]];
 	return add_place(key, &index_of[i]);
@@ -89,6 +90,26 @@ void model_put(void *to, const void *from, size_t size)
 {
 	model_note_write(to, size);
 	memcpy(to, from, size);
+}
+
+/* Whole words.  Most are 0 already: who writes these is noted, too, as long as somebody asks; their value need not be. */
+void model_put_zeros(uintptr_t at, size_t size)
+{
+	for (uintptr_t key = at / 8; key < (at + size) / 8; key++) {
+		uint64_t *word = (uint64_t *)(key * 8);
+		struct place *place;
+
+		if (!*word && sharing_is_known)
+			continue;
+		place = find_place(key);
+		note_user(place, true);
+		if (watching)
+			reduce_touch(place, true);
+		if (!*word)
+			continue;
+		save(place);
+		*word = 0;
+	}
 }
 
 /* The running kthread does it now. */
@@ -174,7 +195,6 @@ static void after_write(const volatile void *p)
 void memory_start(void)
 {
 	madvise(places, sizeof(places), MADV_HUGEPAGE);
-	madvise(index_of, sizeof(index_of), MADV_HUGEPAGE);
 	madvise(undo, sizeof(undo), MADV_HUGEPAGE);
 }
 

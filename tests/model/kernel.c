@@ -310,14 +310,10 @@ void *model_map(size_t size)
 
 static long forget_pages(uintptr_t at, size_t size)
 {
-	static const uint64_t none;
-
-	if (!exploring)
+	if (exploring)
+		model_put_zeros(at, size);
+	else
 		madvise((void *)at, size, MADV_DONTNEED);
-	/* Most are none already; who watches is told of them, too: another order might find them otherwise. */
-	for (uintptr_t p = at; exploring && p < at + size; p += sizeof(none))
-		if (*(uint64_t *)p || watching)
-			model_put((void *)p, &none, sizeof(none));
 	return 0;
 }
 

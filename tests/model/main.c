@@ -151,6 +151,7 @@ static int run_seeds(enum how how, uint64_t count, double until)
 	double since = clock_now();
 	uint64_t runs = 0;
 
+	sharing_is_known = true;
 	for (seed = asked.first; runs < count; seed++) {
 		if (run_once(how) == RUN_FAILED) {
 			say_runs(how == HOW_PCT ? "pct" : "random", runs + 1, since, "");
@@ -161,6 +162,7 @@ static int run_seeds(enum how how, uint64_t count, double until)
 		if (until > 0 && runs % 256 == 0 && clock_now() > until)
 			break;
 	}
+	sharing_is_known = false;
 	say_runs(how == HOW_PCT ? "pct" : "random", runs, since, tso ? ", store buffers" : "");
 	return 0;
 }

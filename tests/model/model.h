@@ -129,11 +129,13 @@ void model_access(const void *p, size_t size, unsigned what);
 void model_note_read(const void *p, size_t size);
 void model_note_write(const void *p, size_t size);
 void model_put(void *to, const void *from, size_t size);
+void model_put_zeros(uintptr_t at, size_t size);
 void memory_start(void);			/* first of all */
 void memory_begin_run(void);
 void memory_undo(void);
 uint64_t memory_end(void);			/* a sum of all that the run has written, before it is put back */
 uint32_t memory_freeze_shared(void);		/* returns how many places are shared */
+extern bool sharing_is_known;			/* these runs need not find out which places are */
 
 /* tso.c: each kthread has a store buffer, which drains in order, whenever the scheduler likes. */
 extern bool tso;

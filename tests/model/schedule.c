@@ -345,7 +345,8 @@ void schedule_block(void)
 		i = n > 1 && how != HOW_PCT ? pick(list, n, ready) : 0;
 	}
 	fairness = false;
-	go_on_with(ready && how == HOW_PCT ? pct_next(false) : list[i], M.kt[M.current].state == KT_RUNNABLE ? "lets others go first" :
-			    M.kt[M.current].state == KT_ENDED ? "has ended" : "sleeps");
+	go_on_with(ready && how == HOW_PCT ? pct_next(false) : list[i],
+		   M.kt[M.current].state == KT_RUNNABLE ? "lets others go first" :
+		   M.kt[M.current].state == KT_ENDED ? "has ended" : "sleeps");
 }
 
