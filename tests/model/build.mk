@@ -13,7 +13,8 @@ MODEL_EDGES := -fsanitize-coverage=edge,trace-pc-guard,pc-table,no-prune -Wno-un
 MODEL_HOOKS := -fsanitize=thread -Wno-tsan -fno-builtin -include tests/model/builtin.h
 MODEL_RENAMES := $(foreach f,memcpy memmove memset memcmp memchr strchr strcspn strlen,--redefine-sym $f=model_$f) \
 	--rename-section .data=model_data --rename-section .bss=model_bss
-MODEL_CC = $(if $(MODEL_COVERAGE),clang,$(CC)) $(MODEL_FLAGS) $(MODEL_HOOKS) $(if $(MODEL_COVERAGE),$(MODEL_EDGES))
+MODEL_CC = $(if $(MODEL_COVERAGE),clang,$(CC) --param=tsan-instrument-func-entry-exit=0) $(MODEL_FLAGS) $(MODEL_HOOKS) \
+	$(if $(MODEL_COVERAGE),$(MODEL_EDGES))
 # die.c ends the process by system calls: host.c has its functions.
 MODEL_RUNTIME := $(filter-out runtime/base/die.c,$(RUNTIME_SRC))
 MODEL_SCENARIOS := $(wildcard tests/model/scenarios/*.c tests/model/scenarios/*/*.c)

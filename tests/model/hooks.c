@@ -14,9 +14,11 @@
 enum { INDEX = 1 << 18, LINE = 16, HUGE_PAGE = 1 << 21, LOG = 1 << 18, STREAK_MOST = 8000 };
 
 struct place places[PLACES] __attribute__((aligned(HUGE_PAGE)));
-static uint32_t index_of[INDEX] __attribute__((aligned(64))), used;	/* 0: free */
-static struct { uintptr_t addr; uint64_t before; } undo[LOG] __attribute__((aligned(HUGE_PAGE)));
-static uint32_t undos;
+static struct tables {
+	struct { uintptr_t addr; uint64_t before; } undo[LOG];
+	uint32_t index[INDEX];		/* of places; 0: free */
+} __attribute__((aligned(HUGE_PAGE))) tables;
+static uint32_t used, undos;
 uint32_t run_number = 1;
 bool exploring, plain_points, since_point, sharing_is_known;
 uint64_t step;
@@ -36,10 +38,10 @@ static inline struct place *find_place(uintptr_t key)
 	uint32_t i = (uint32_t)((key / LINE * 0x9e3779b97f4a7c15u) >> 32) % (INDEX / LINE) * LINE + key % LINE;
 
 	/* From the last line it goes on with another word of the first ones: to each free one in the end. */
-	for (; index_of[i]; i = (i + LINE) % (INDEX - 1))
-		if (places[index_of[i]].key == key)
-			return &places[index_of[i]];
-	return add_place(key, &index_of[i]);
+	for (; tables.index[i]; i = (i + LINE) % (INDEX - 1))
+		if (places[tables.index[i]].key == key)
+			return &places[tables.index[i]];
+	return add_place(key, &tables.index[i]);
 }
 
 struct place *memory_place(uintptr_t key)
@@ -54,8 +56,8 @@ static inline void save(struct place *p)
 	p->saved_in = run_number;
 	if (undos == LOG)
 		model_outside("a longer run than hooks.c can undo");
-	undo[undos].addr = p->key * 8;
-	undo[undos++].before = *(uint64_t *)(p->key * 8);
+	tables.undo[undos].addr = p->key * 8;
+	tables.undo[undos++].before = *(uint64_t *)(p->key * 8);
 }
 
 static inline void note_user(struct place *p, bool writes)
@@ -195,7 +197,7 @@ static void after_write(const volatile void *p)
 void memory_start(void)
 {
 	madvise(places, sizeof(places), MADV_HUGEPAGE);
-	madvise(undo, sizeof(undo), MADV_HUGEPAGE);
+	madvise(&tables, sizeof(tables), MADV_HUGEPAGE);
 }
 
 void memory_begin_run(void)
@@ -208,7 +210,7 @@ void memory_undo(void)
 {
 	while (undos) {
 		undos--;
-		*(uint64_t *)undo[undos].addr = undo[undos].before;
+		*(uint64_t *)tables.undo[undos].addr = tables.undo[undos].before;
 	}
 }
 
@@ -217,9 +219,9 @@ uint64_t memory_end(void)
 	uint64_t sum = 0, h;
 
 	for (uint32_t i = 0; i < undos; i++) {
-		if (stack_has(undo[i].addr) || !find_place(undo[i].addr / 8)->shared)
+		if (stack_has(tables.undo[i].addr) || !find_place(tables.undo[i].addr / 8)->shared)
 			continue;
-		h = (undo[i].addr ^ 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u + *(uint64_t *)undo[i].addr;
+		h = (tables.undo[i].addr ^ 0x9e3779b97f4a7c15u) * 0xbf58476d1ce4e5b9u + *(uint64_t *)tables.undo[i].addr;
 		h = (h ^ h >> 31) * 0x94d049bb133111ebu;
 		sum += h ^ h >> 29;
 	}
