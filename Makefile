@@ -354,10 +354,11 @@ FLAGS_own_ring := -luring
 FLAGS_openblas := -lopenblas
 FLAGS_tbb := -ltbb
 
+# -g1: names and lines for backtraces; what C++'s headers make of types takes as long again.
 $(B)/tests/programs/%: %.cc $(PROGRAM_HEADERS) Makefile
 	$(say) "  CXXLD   $@"
 	@mkdir -p $(@D)
-	$(Q)$(CXX) -std=c++20 $(PROGRAM_FLAGS) $< -o $@ $(FLAGS_$*)
+	$(Q)$(CXX) -std=c++20 $(PROGRAM_FLAGS) -O1 -g1 $< -o $@ $(FLAGS_$*)
 
 $(B)/tests/programs/%: tests/extra/%.rs Makefile
 	$(say) "  RUSTC   $@"
