@@ -354,10 +354,11 @@ FLAGS_own_ring := -luring
 FLAGS_openblas := -lopenblas
 FLAGS_tbb := -ltbb
 
+# -g1: names and lines for backtraces; what C++'s headers make of types takes as long again.
 $(B)/tests/programs/%: %.cc $(PROGRAM_HEADERS) Makefile
 	$(say) "  CXXLD   $@"
 	@mkdir -p $(@D)
-	$(Q)$(CXX) -std=c++20 $(PROGRAM_FLAGS) $< -o $@ $(FLAGS_$*)
+	$(Q)$(CXX) -std=c++20 $(PROGRAM_FLAGS) -O1 -g1 $< -o $@ $(FLAGS_$*)
 
 $(B)/tests/programs/%: tests/extra/%.rs Makefile
 	$(say) "  RUSTC   $@"
@@ -436,7 +437,8 @@ $(AARCH64_TEST): $(call arch_test_src,aarch64) $(wildcard tests/arch/*.c tests/p
 UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
 STRESS_SRC := $(wildcard tests/unit/*/stress_*.c)
 UNIT_HELP := $(wildcard tests/unit/*.c)
-UNIT_FLAGS := -std=gnu11 -O2 -g -fno-omit-frame-pointer $(WARN) -D_GNU_SOURCE \
+# -O1, because these are much of what "make check" compiles; what they test has flags of its own.
+UNIT_FLAGS := -std=gnu11 -O1 -g -fno-omit-frame-pointer $(WARN) -D_GNU_SOURCE \
 	$(VARIANT) -I. -iquote arch/$(CPU) -iquote tests/unit
 UNIT_LIBS := -lcriterion
 UNITS := $(patsubst %.c,$(B)/tests/unit/%,$(notdir $(UNIT_SRC) $(STRESS_SRC)))
@@ -447,6 +449,13 @@ UNIT_HELP += tests/plain/plain.c
 UNIT_FLAGS += -DFZ_TEST_PLAIN -isystem tests/plain
 UNIT_LIBS :=
 endif
+
+# Compiled once; stress tests, whose flags are others, compile these again.
+UNIT_OBJ := $(UNIT_HELP:%.c=$(B)/%.o)
+
+$(UNIT_OBJ): $(B)/%.o: %.c $(wildcard tests/unit/*.h) $(B)/libfz_runtime.a Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(UNIT_FLAGS) $(CFLAGS) -c $< -o $@
 
 # Stress tests of lock-free code, on kernel threads only, under ThreadSanitizer.
 TSAN_OBJ := $(patsubst %,$(B)/tsan/%.o,$(basename $(RUNTIME_SRC) $(ARCH_SRC)))
@@ -470,11 +479,11 @@ $(B)/tests/unit/stress_%: stress_%.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
 		-lm -pthread
 
 $(B)/tests/unit/test_profile: runtime/base/profile.c
-$(B)/tests/unit/%: %.c $(UNIT_HELP) $(wildcard tests/unit/*.h) \
+$(B)/tests/unit/%: %.c $(UNIT_OBJ) $(wildcard tests/unit/*.h) \
 		$(B)/libfz_runtime.a $(B)/liburing.a Makefile
 	$(say) "  CCLD    $@"
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(UNIT_FLAGS) $(CFLAGS) $(filter %.c,$^) -o $@ \
+	$(Q)$(CC) $(UNIT_FLAGS) $(CFLAGS) $(filter %.c %.o,$^) -o $@ \
 		$(B)/libfz_runtime.a $(LDFLAGS) $(B)/liburing.a $(UNIT_LIBS) -lm -pthread
 
 # The library and its tests for aarch64 (tests/scripts/runtime/aarch64.sh): built by a cross

@@ -50,8 +50,8 @@
 # waits ends (time_late, test_epoll), and that something hangs:
 # tests/helpers/watch.c says what that means on a machine that may be busy, and leaves the
 # backtraces of all threads in build/tests/failures/.  SECONDS, for a program, is how long it
-# may compute, and how long it may take on an idle machine.  Much waits, so --jobs is twice
-# the number of CPUs unless given.
+# may compute, and how long it may take on an idle machine.  Much waits, so --jobs is four
+# times the number of CPUs unless given.
 #
 # "a && b || c" means what it says here, and words are split on purpose:
 # shellcheck disable=SC2015,SC2046,SC2086
@@ -67,15 +67,15 @@ programs=$build/tests/programs
 failures=$build/tests/failures
 watch=$build/tests/helpers/watch
 
-# More time than others need, in seconds.
+# Sets most, in seconds: more time than others need.
 time_for() {
 	case $1 in
 	# All programs of the machine: more, the more packages it has.
-	scripts/everywhere_programs)	echo 7200 ;;
-	scripts/*|real/*)	echo 1200 ;;
-	static/*|unit/*)	echo 600 ;;
-	sync_stress|life_stress|cond_shared|fork_*|exec_signals)	echo $((2 * limit)) ;;
-	*)			echo "$limit" ;;
+	scripts/everywhere_programs)	most=7200 ;;
+	scripts/*|real/*)	most=1200 ;;
+	static/*|unit/*)	most=600 ;;
+	sync_stress|life_stress|cond_shared|fork_*|exec_signals)	most=$((2 * limit)) ;;
+	*)			most=$limit ;;
 	esac
 }
 
@@ -88,7 +88,7 @@ stress_modes=fz
 default_modes=native,fz,fz1,fz8,direct,ring,epoll,old
 modes=
 filter='*'
-jobs=$((2 * $(nproc)))
+jobs=$((4 * $(nproc)))
 limit=120
 times=
 long=
@@ -158,18 +158,29 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+# The environment of each mode, since there are thousands of runs: a command less for each counts.
+declare -A environment
+for mode in native late fz-noredirect fz-refused ${modes//,/ }; do
+	environment[$mode]=$(mode_env "$mode")
+done
+
 # Runs $name in $mode; stdout, stderr, status and traces to $work/$name.$mode.*
 run_program() {
-	local name=$1 mode=$2 how=$3 number=$4 base=$work/$1.$2 args
+	local name=$1 mode=$2 how=$3 number=$4 base=$work/$1.$2 args most
 	args=$(arguments "$name" "$how")
-	mkdir -p "$base.dir"
-	rm -f "$base.traces" "$base.dir"/core*
+	[ -n "${environment[$mode]+set}" ] || environment[$mode]=$(mode_env "$mode")
+	time_for "$name"
+	if [ -d "$base.dir" ]; then
+		rm -f "$base.traces" "$base.dir"/core*
+	else
+		mkdir -p "$base.dir"
+	fi
 	(
 		cd "$base.dir" || exit 2
 		ulimit -c unlimited 2>/dev/null
 		# Whoever started us may ignore SIGHUP, and the shell SIGINT.
-		"$watch" -l "$(time_for "$name")" -t "$base.traces" \
-			env --default-signal $(mode_env "$mode") "$programs/$name" \
+		exec "$watch" -l "$most" -t "$base.traces" \
+			env --default-signal ${environment[$mode]} "$programs/$name" \
 			${args//\{seed\}/$number} \
 			>"$base.out" 2>"$base.err" </dev/null
 	)
@@ -187,7 +198,7 @@ report() {
 	local name=$1 mode=$2 why=$3 base=$work/$1.$2 log=$failures/$1.$2.log core
 	{
 		echo "$name in mode $mode: $why"
-		echo "command: env $(mode_env "$mode") $programs/$name"
+		echo "command: env ${environment[$mode]} $programs/$name"
 		echo "---- stdout (last lines)"; tail -n 40 "$base.out"
 		echo "---- stderr (last lines)"; tail -n 40 "$base.err"
 		for core in "$base.dir"/core*; do
@@ -207,9 +218,9 @@ report() {
 # Judges a run that has ended against the native one: prints its line.
 judge() {
 	local name=$1 mode=$2 base=$work/$1.$2 native=$work/$1.native status want
-	status=$(cat "$base.status")
+	read -r status <"$base.status"
 	want=0
-	[ -e "$native.status" ] && want=$(cat "$native.status")
+	[ -e "$native.status" ] && read -r want <"$native.status"
 	if [ "$status" = 124 ]; then
 		report "$name" "$mode" "hangs"
 	elif [ "$status" = 77 ] && [ "$mode" = native ] || [ "$want.$status" = 77.77 ] || [ "$want.$status" = 77.0 ]; then
@@ -268,11 +279,12 @@ cases() {
 
 # A script, a static check or the tests in a unit test binary: a job.
 job_command() {
-	local name=$1 base log
+	local name=$1 base log most
+	time_for "$name"
 	shift
 	base=$work/${name//\//_}
 	log=$failures/${name//\//_}.log
-	"$watch" -l "$(time_for "$name")" -t "$base.traces" "${@//@TAP@/$base.tap}" \
+	"$watch" -l "$most" -t "$base.traces" "${@//@TAP@/$base.tap}" \
 		>"$base.out" 2>&1 </dev/null
 	cases "$name" "$base" $? >"$base.lines"
 	grep -q '^FAIL' "$base.lines" && {

@@ -2,6 +2,8 @@
 /*
  * tests/programs/thread/setuid_threads.c - a change of the process's user or group applies to
  * all threads. Changes need root; without root, only calls that every user may make are tried.
+ *
+ *	setuid_threads [ROUNDS]: of those parts that try often, 300
  */
 #include "check.h"
 
@@ -15,6 +17,7 @@
 #define THREADS 6
 #define SOMEBODY 65534
 
+static int rounds = 300;
 static pthread_barrier_t barrier;
 static uid_t want_uid;
 static gid_t want_gid;
@@ -192,7 +195,7 @@ static void own_errno(void)
 
 	for (int i = 0; i < THREADS; i++)
 		t[i] = start(is_refused, &quit);
-	for (int i = 0; i < 300; i++) {
+	for (int i = 0; i < rounds; i++) {
 		usleep(100); /* libc's signal may interrupt it */
 		errno = E2BIG;
 		for (int k = 0; k < 100000; k++)
@@ -254,7 +257,7 @@ static void among_signals(void)
 		busy[i] = start(computes, NULL);
 	filtered = start(signals, &filtered);
 	other = start(signals, NULL);
-	for (int i = 0; i < 300; i++)
+	for (int i = 0; i < rounds; i++)
 		CHECK_OK(setuid(getuid()));
 	enough = 1;
 	finish(filtered);
@@ -264,12 +267,15 @@ static void among_signals(void)
 	puts("signals");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	pthread_t t[THREADS];
 	int status;
 	pid_t pid;
 
+	if (argc > 1)
+		rounds = atoi(argv[1]);
+	CHECK(rounds > 0);
 	want_uid = geteuid();
 	want_gid = getegid();
 	check_ids();

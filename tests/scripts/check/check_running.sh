@@ -23,7 +23,8 @@ load_of()
 	local port
 	port=$(sed -n 's/^listening on //p' "$1")
 	"$build/libexec/echo_client" -d 600 -t 600 "${@:2}" "$port" >/dev/null 2>&1 &
-	pids+=($!)
+	load=$!
+	pids+=("$load")
 	disown $!
 }
 
@@ -116,6 +117,8 @@ before=$(switches "$server" voluntary)
 run "$fiberize" check --running --json 1
 after=$(switches "$server" voluntary)
 kill -KILL "${busy[@]}"
+# The load takes a processor: it rests while no report is made.
+kill -STOP "$load"
 json=$out
 same 'exit status' 0 "$code"
 same 'no complaint' '' "$err"
@@ -165,7 +168,9 @@ fi
 
 # ---- text
 
+kill -CONT "$load"
 run "$fiberize" check --running 0.5
+kill -STOP "$load"
 like 'text: the server' "* $server legacy_server *gain: *$newline         fiberize $programs/legacy_server -e -p 0$newline*" "$out"
 like 'text: the backend' "*${newline}backend     "[a-z]*"$newline     PID *" "$out"
 backend_of()
