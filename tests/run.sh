@@ -50,7 +50,7 @@
 # waits ends (time_late, test_epoll), and that something hangs:
 # tests/helpers/watch.c says what that means on a machine that may be busy, and leaves the
 # backtraces of all threads in build/tests/failures/.  SECONDS, for a program, is how long it
-# may compute, and how long it may take on an idle machine.  Much waits, so --jobs is four
+# may compute, and how long it may take on an idle machine.  Much waits, so --jobs is three
 # times the number of CPUs unless given.
 #
 # "a && b || c" means what it says here, and words are split on purpose:
@@ -88,7 +88,7 @@ stress_modes=fz
 default_modes=native,fz,fz1,fz8,direct,ring,epoll,old
 modes=
 filter='*'
-jobs=$((4 * $(nproc)))
+jobs=$((3 * $(nproc)))
 limit=120
 times=
 long=
