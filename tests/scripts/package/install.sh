@@ -21,6 +21,8 @@ quiet_make()
 		"$(env -u MAKEFLAGS -u MAKELEVEL make -s "$@" 2>&1; echo $?)"
 }
 
+# What a stale build is made of anew is for all users' tests, so not with that umask.
+quiet_make all
 # Everybody may read it, whatever the umask of who installs it.
 old_umask=$(umask)
 umask 077
