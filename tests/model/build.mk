@@ -21,7 +21,9 @@ MODEL_SCENARIOS := $(wildcard tests/model/scenarios/*.c tests/model/scenarios/*/
 MODEL_LINKED := $(wildcard tests/model/linked/*.c)
 MODEL_OWN := $(filter-out $(if $(MODEL_COVERAGE),,%/coverage.c),$(wildcard tests/model/*.c tests/model/reduce/*.c))
 MODEL_HOOKED := $(patsubst %.c,$(MODEL)/%.o,$(MODEL_RUNTIME) $(MODEL_SCENARIOS) $(MODEL_LINKED))
-MODEL_PLAIN := $(patsubst %.c,$(MODEL)/%.o,$(MODEL_OWN) arch/x86_64/frame.c arch/x86_64/shadow.c)
+MODEL_PLAIN := $(patsubst %.c,$(MODEL)/%.o,$(MODEL_OWN))
+# Explored without hooks: how contexts are switched.
+MODEL_SWITCH := $(patsubst %,$(MODEL)/%.o,arch/x86_64/frame arch/x86_64/shadow arch/x86_64/switch)
 
 # A seed holds for these sources, with these flags, and this compiler.
 MODEL_HASHED := $(sort Makefile tests/model/build.mk $(wildcard arch/*.h arch/x86_64/*.[chS] runtime/*/*.[ch] runtime/*/*.def \
@@ -46,17 +48,23 @@ $(MODEL)/sources: model-always
 	@mkdir -p $(@D)
 	@echo $(MODEL_SOURCES) $(MODEL_HOOKED) | cmp -s - $@ || echo $(MODEL_SOURCES) $(MODEL_HOOKED) >$@
 
-# fz_adopt and fz_clone_resume are the model's: these end and make kernel threads in assembly.
-$(MODEL)/switch.o: arch/x86_64/switch.S Makefile tests/model/build.mk
+$(MODEL)/%.o: %.c Makefile tests/model/build.mk
 	@mkdir -p $(@D)
-	$(Q)$(CC) -c -I. -iquote arch/x86_64 $< -o $@
+	$(Q)$(CC) $(MODEL_FLAGS) -O2 -c $< -o $@
+	$(Q)$(CC) $(filter-out -MMD -MP,$(MODEL_FLAGS)) -E $< -o $(@:.o=.i)
+
+# fz_adopt and fz_clone_resume are the model's: these end and make kernel threads in assembly.
+$(MODEL)/%.o: %.S Makefile tests/model/build.mk
+	@mkdir -p $(@D)
+	$(Q)$(CC) -MMD -MP -c -I. -iquote arch/x86_64 $< -o $@
+	$(Q)$(CC) -E -I. -iquote arch/x86_64 $< -o $(@:.o=.i)
 	$(Q)objcopy --redefine-sym fz_adopt=adopt_of_this_cpu \
 		--redefine-sym fz_clone_resume=clone_resume_of_this_cpu $@
 
 # What names the objects that reach around the model.
 REACH := tests/model/reach.sh
-$(MODEL)/explore: $(MODEL_HOOKED) $(MODEL_PLAIN) $(MODEL)/switch.o $(MODEL)/sources tests/model/reach.sh
-	$(Q)MODEL_OBJECTS="$(MODEL_PLAIN) $(MODEL)/switch.o" $(REACH) $(MODEL_HOOKED)
+$(MODEL)/explore: $(MODEL_HOOKED) $(MODEL_PLAIN) $(MODEL_SWITCH) $(MODEL)/sources tests/model/reach.sh
+	$(Q)MODEL_OBJECTS="$(MODEL_PLAIN)" $(REACH) $(MODEL_HOOKED) $(MODEL_SWITCH)
 	$(say) "  LD      $@"
 	$(Q)$(CC) -no-pie -o $@ $(filter %.o,$^) -lm
 
@@ -88,4 +96,4 @@ model-coverage:
 	@$(MAKE) -s MODEL_COVERAGE=1 B=$(B)/coverage model
 	@FZ_BUILD=$(B)/coverage tests/model/coverage.sh $(RUNS)
 
--include $(MODEL_HOOKED:.o=.d) $(MODEL_PLAIN:.o=.d)
+-include $(MODEL_HOOKED:.o=.d) $(MODEL_PLAIN:.o=.d) $(MODEL_SWITCH:.o=.d)

@@ -3,8 +3,9 @@
 #
 # tests/model/explore_all.sh BOUND [SCENARIO...] - every run with up to BOUND deviations from the scheduler's
 # default, of these scenarios or of all.  For each how many runs that were, in how much CPU time, and whether all
-# were tried; then the totals.  Runs that found more memory to be shared, and were made again therefore, count only as time.
-# FZ_BUILD: the build, if not build/.  Exit status 0 if all were tried and passed, 1 if not, 2 if it cannot begin.
+# were tried; then the totals.  Runs that found more memory to be shared, and were made again therefore, count only as
+# time.  FZ_BUILD: the build, if not build/.  Exit status 0 if all were tried and passed, 1 if not, 2 if it cannot
+# begin.
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=tests/model/bounded.inc

@@ -28,20 +28,6 @@ explores() {
 	fi
 }
 
-# refuses NAME TEXT COMMAND...: it exits with 2 and says TEXT.
-refuses() {
-	local name=$1 text=$2 status
-	shift 2
-	"$@" >"$work/out" 2>&1
-	status=$?
-	if [ $status -eq 2 ] && grep -qF -- "$text" "$work/out"; then
-		pass "$name"
-	else
-		fail "$name" "exit status $status, and not: $text"
-		cat "$work/out"
-	fi
-}
-
 for scenario in $("$explore" --list | awk '{ print $1 }'); do
 	explores "$scenario"
 done
@@ -105,28 +91,27 @@ changes_late() {
 	return 1
 }
 yes "PCT changes priorities late in a run with plain accesses" changes_late
-refuses "a seed of other sources" "of other sources than these" "$replay" mutex2/pct/1@0123456789
-refuses "no seed" "not a seed" "$replay" mutex2
-refuses "a seed of an unknown scenario" "no such scenario" "$replay" "mutex9/pct/1@$sources"
-refuses "a seed of an unknown kind" "unknown kind" "$replay" "mutex2/luck/1@$sources"
-refuses "a list with a pick that is no choice" "no such choices" "$replay" "mutex2/listed2/50.99@$sources"
-refuses "a list with a step that is not reached" "no such choices" "$replay" "mutex2/listed2/999999.1@$sources"
-refuses "a list out of order" "in the order of the steps" "$replay" "mutex2/listed2/200.1-100.1@$sources"
-refuses "a list that goes on" "in the order of the steps" "$replay" "mutex2/listed2/100.1-@$sources"
-refuses "a list of more picks than its bound" "more picks than its BOUND" "$replay" "mutex2/listed0/100.1@$sources"
-refuses "a number with a sign" "no number" "$replay" "mutex2/pct/-5@$sources"
-refuses "a number too large" "no number" "$replay" "mutex2/pct/99999999999999999999999@$sources"
-refuses "a count that is no number" "--pct -1: must be a number" "$explore" --pct -1 mutex2
-refuses "a bound that is no number" "--bound x: must be a number" "$explore" --exhaustive --bound x mutex2
-refuses "an unknown scenario" "no scenario mutex9" "$explore" --pct 1 mutex9
+refuses explore "a seed of other sources" "of other sources than these" "$replay" mutex2/pct/1@0123456789
+refuses explore "no seed" "not a seed" "$replay" mutex2
+refuses explore "a seed of an unknown scenario" "no such scenario" "$replay" "mutex9/pct/1@$sources"
+refuses explore "a seed of an unknown kind" "unknown kind" "$replay" "mutex2/luck/1@$sources"
+refuses explore "a list out of order" "in the order of the steps" "$replay" "mutex2/listed2/200.1-100.1@$sources"
+refuses explore "a list that goes on" "in the order of the steps" "$replay" "mutex2/listed2/100.1-@$sources"
+refuses explore "a list of more picks than its bound" "more picks than its BOUND" \
+	"$replay" "mutex2/listed0/100.1@$sources"
+refuses explore "a number with a sign" "no number" "$replay" "mutex2/pct/-5@$sources"
+refuses explore "a number too large" "no number" "$replay" "mutex2/pct/99999999999999999999999@$sources"
+refuses explore "a count that is no number" "--pct -1: must be a number" "$explore" --pct -1 mutex2
+refuses explore "a bound that is no number" "--bound x: must be a number" "$explore" --exhaustive --bound x mutex2
+refuses explore "an unknown scenario" "no scenario mutex9" "$explore" --pct 1 mutex9
 
 seed="mutex2/pct/1@$sources"
-refuses "a seed with an option" "--replay SEED goes alone" "$explore" --tso --plain --replay "$seed"
-refuses "a seed, then an option" "--replay SEED goes alone" "$explore" --replay "$seed" --list
-refuses "words after a seed" "--replay SEED goes alone" "$explore" --replay "$seed" mutex3
-refuses "replay: words after a seed" "usage: replay" "$replay" "$seed" mutex3
-refuses "replay --gdb without a seed" "usage: replay" "$replay" --gdb
-refuses "store buffers twice" "no such scenario" "$replay" "mutex2+tso+tso/pct/1@$sources"
+refuses explore "a seed with an option" "--replay SEED goes alone" "$explore" --tso --plain --replay "$seed"
+refuses explore "a seed, then an option" "--replay SEED goes alone" "$explore" --replay "$seed" --list
+refuses explore "words after a seed" "--replay SEED goes alone" "$explore" --replay "$seed" mutex3
+refuses usage "replay: words after a seed" "usage: replay" "$replay" "$seed" mutex3
+refuses usage "replay --gdb without a seed" "usage: replay" "$replay" --gdb
+refuses explore "store buffers twice" "no such scenario" "$replay" "mutex2+tso+tso/pct/1@$sources"
 
 # The one that is preempted, and the one whose deadline it was.
 for i in {1..20}; do
@@ -176,6 +161,9 @@ stops "a closed output" 4 "explore: its output cannot be written: Bad file" \
 piped() { "$@" | :; return "${PIPESTATUS[0]}"; }
 stops "a pipe that nobody reads" 4 "explore: its output cannot be written: Broken pipe" \
 	piped "$explore" --exhaustive mutex_native mutex2 3>/dev/null
+stops "a list with a pick that is no choice" 2 "no such choices" "$replay" "mutex2/listed2/50.99@$sources" 3>/dev/null
+stops "a list with a step that is not reached" 2 "no such choices" \
+	"$replay" "mutex2/listed2/999999.1@$sources" 3>/dev/null
 # Root has no such limit; another user may not be let into the build's folder.
 unprivileged=()
 [ "$(id -u)" -ne 0 ] || unprivileged=(setpriv --reuid 65534 --clear-groups)
@@ -186,18 +174,20 @@ stops "no process is to be had" 3 "explore: fork: Resource temporarily unavailab
 
 # Hours and names that are none.
 for hours in abc -1 0 0.0 1.2.3 ''; do
-	refuses "explore.sh '$hours'" "number of hours: '$hours'" "$root/tests/model/explore.sh" "$hours"
+	refuses explore.sh "explore.sh '$hours'" "number of hours: '$hours'" "$root/tests/model/explore.sh" "$hours"
 done
-refuses "explore.sh without hours" "one argument is needed" "$root/tests/model/explore.sh"
+refuses explore.sh "explore.sh without hours" "one argument is needed" "$root/tests/model/explore.sh"
 coverage=$root/tests/model/coverage.sh
-refuses "coverage.sh without a number" "coverage.sh: one argument is needed" "$coverage"
+refuses coverage.sh "coverage.sh without a number" "one argument is needed" "$coverage"
 for number in x 0 -1 1.5 '' 1234567890; do
-	refuses "coverage.sh '$number'" "not a number of runs: '$number'" "$coverage" "$number"
+	refuses coverage.sh "coverage.sh '$number'" "not a number of runs: '$number'" "$coverage" "$number"
 done
-refuses "coverage.sh without an explorer" "is missing: run make model-coverage" env FZ_BUILD="$work/none" "$coverage" 1
+refuses coverage.sh "coverage.sh without an explorer" "is missing: run make model-coverage" \
+	env FZ_BUILD="$work/none" "$coverage" 1
 same "coverage.sh counts the files of signals" "$(cd "$root/runtime" && echo signal/*.c)" \
 	"$("$coverage" --files | grep '^signal/.*c$' | xargs)"
-refuses "planted.sh --write with a name" "--write takes no name" "$root/tests/model/planted.sh" --write join-lost
+refuses planted.sh "planted.sh --write with a name" "--write takes no name" \
+	"$root/tests/model/planted.sh" --write join-lost
 # Its processes that are there still.
 group_lives() {
 	ps -eo pgid=,stat= | awk -v group="$1" '$1 == group && $2 !~ /^Z/ { lives = 1 } END { exit !lives }'
@@ -224,17 +214,18 @@ yes "explore.sh at SIGINT" ends_by INT 130
 yes "explore.sh at SIGTERM" ends_by TERM 143
 
 for bound in x -1 100 ''; do
-	refuses "make explore-all BOUND='$bound'" "number of deviations from 0 to 99: '$bound'" \
+	refuses explore_all.sh "make explore-all BOUND='$bound'" "number of deviations from 0 to 99: '$bound'" \
 		"$root/tests/model/explore_all.sh" "$bound"
 done
 all=$("$root/tests/model/explore_all.sh" 1 barrier mutex2 | sed -E 's/ +[0-9]+ runs +[0-9.]+ s +/ runs /')
 same "every run with 1 deviation" \
 	"barrier runs all tried${newline}mutex2 runs all tried${newline}total runs 2 of 2 scenarios tried wholly" "$all"
-refuses "explore_all.sh without a bound" "an argument is needed" "$root/tests/model/explore_all.sh"
-refuses "explore_all.sh with an unknown scenario" "no scenario mutex9" \
+refuses explore_all.sh "explore_all.sh without a bound" "an argument is needed" "$root/tests/model/explore_all.sh"
+refuses explore_all.sh "explore_all.sh with an unknown scenario" "no scenario mutex9" \
 	"$root/tests/model/explore_all.sh" 1 mutex2 mutex9
-refuses "compare.sh without a bound" "an argument is needed" "$compare"
-refuses "compare.sh with another bound" "number of deviations from 0 to 99: 'x'" "$compare" x mutex2
-refuses "compare.sh with an unknown scenario" "no scenario mutex9" "$compare" 1 mutex9
-refuses "planted.sh with unknown names" "'nosuch', '../x'" "$root/tests/model/planted.sh" join-lost nosuch ../x
+refuses compare.sh "compare.sh without a bound" "an argument is needed" "$compare"
+refuses compare.sh "compare.sh with another bound" "number of deviations from 0 to 99: 'x'" "$compare" x mutex2
+refuses compare.sh "compare.sh with an unknown scenario" "no scenario mutex9" "$compare" 1 mutex9
+refuses planted.sh "planted.sh with unknown names" "'nosuch', '../x'" \
+	"$root/tests/model/planted.sh" join-lost nosuch ../x
 finish

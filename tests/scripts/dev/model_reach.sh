@@ -71,6 +71,16 @@ reaches "an exchange with memory" '<swap>: xchg reaches around' '<swap_fixed>: x
 		__asm__ volatile("xchgl %%eax, w" : : : "eax", "memory");
 	}
 END
+reaches "an instruction that only the switch may have" '<f>: rdgsbase reaches around' \
+	'<fz_frame_make>: syscall reaches around' <<-'END'
+	void f(void);
+	void fz_frame_make(void);
+	void f(void) { __asm__ volatile("rdgsbase %%rax" : : : "rax"); }
+	void fz_frame_make(void)
+	{
+		__asm__ volatile("rdgsbase %%rax\n\tsyscall" : : : "rax", "rcx", "r11", "memory");
+	}
+END
 reaches "a system call behind a prefix" '<ask>: syscall reaches around' <<-'END'
 	void ask(void);
 	void ask(void)
@@ -307,7 +317,8 @@ cat >"$work/bin/compiler" <<-END
 		shift
 	done
 END
-printf '#!/bin/sh\n' | tee "$work/bin/objcopy" >"$work/tree/tests/model/reach.sh"
+printf '#!/bin/sh\n' >"$work/bin/objcopy"
+printf '#!/bin/sh\nprintf "%%s\\n" "$@" >"%s"\n' "$work/judged" >"$work/tree/tests/model/reach.sh"
 chmod +x "$work/bin"/*
 makes() {
 	: >"$work/made"
@@ -316,6 +327,8 @@ makes() {
 	grep -E 'model/(explore|seed\.o)$' "$work/made" | tr '\n' ' '
 }
 same "an explorer is made" "b/tests/model/tests/model/seed.o b/tests/model/explore " "$(makes)"
+same "what switches contexts is judged, too" "arch/x86_64/frame.o arch/x86_64/shadow.o arch/x86_64/switch.o" \
+	"$(sed -n 's|.*/\(arch/\)|\1|p' "$work/judged" | sort | xargs)"
 same "an explorer is not made again" "" "$(makes)"
 rm "$work/tree/tests/model/scenarios/sync/sem.c"
 same "an explorer without one of its sources" "b/tests/model/tests/model/seed.o b/tests/model/explore " "$(makes)"

@@ -7,32 +7,27 @@
 
 soak=$root/tests/soak.sh
 
-# refuses TEXT ARGUMENT...: exit status 2, nothing on standard output, and a message with TEXT
-refuses() {
+# refuses_options TEXT ARGUMENT...: soak.sh refuses them, and says TEXT
+refuses_options() {
 	local text=$1
 	shift
-	run "$soak" "$@"
-	if [ "$code" -eq 2 ] && [ -z "$out" ] && [[ $err == "soak.sh: "*"$text"* ]]; then
-		pass "soak.sh $*"
-	else
-		fail "soak.sh $*" "exit status $code, standard output <$out>, and not $text: $err"
-	fi
+	refuses soak.sh "soak.sh $*" "$text" "$soak" "$@"
 }
 
 for hours in x 0 -1 0.0 . 1e3 1.2.3 '' 12345678; do
-	refuses "number of hours: '$hours'" --hours "$hours"
+	refuses_options "number of hours: '$hours'" --hours "$hours"
 done
 for number in x -1 1.5 '' 1000000000000000000; do
-	refuses "not a number of at most 18 digits: '$number'" --seed "$number"
-	refuses "not a number of at most 18 digits: '$number'" --hours 1 --first "$number"
-	refuses "not a number of at most 18 digits: '$number'" --seed 1 --times "$number"
+	refuses_options "not a number of at most 18 digits: '$number'" --seed "$number"
+	refuses_options "not a number of at most 18 digits: '$number'" --hours 1 --first "$number"
+	refuses_options "not a number of at most 18 digits: '$number'" --seed 1 --times "$number"
 done
-refuses "not a positive number: '0'" --seed 1 --times 0
-refuses "unknown option --sed" --sed 1
-refuses "--seed needs a value" --seed
-refuses "one of --hours, --seed and --show is needed"
-refuses "one of --hours, --seed and --show is needed" --hours 1 --seed 1
-refuses "matches --filter 'nothing_*'" --show 1 --filter 'nothing_*'
+refuses_options "not a positive number: '0'" --seed 1 --times 0
+refuses_options "unknown option --sed" --sed 1
+refuses_options "--seed needs a value" --seed
+refuses_options "one of --hours, --seed and --show is needed"
+refuses_options "one of --hours, --seed and --show is needed" --hours 1 --seed 1
+refuses_options "matches --filter 'nothing_*'" --show 1 --filter 'nothing_*'
 
 # What a seed stands for is the same each time, in each locale, and other seeds stand for something else.
 choice() {
@@ -50,9 +45,9 @@ same "40 seeds are 40 choices" 40 "$(sort -u <<<"$seen" | grep -c .)"
 like "a seed with a filter" "seed 7*: mutex_* in mode *" "$(choice 7 --filter 'mutex_*')"
 
 if ! git -C "$root" rev-parse HEAD >/dev/null 2>&1; then
-	refuses "has no git" --seed 7@0123456789
+	refuses_options "has no git" --seed 7@0123456789
 fi
-refuses "not a commit: 'x'" --seed 7@x
+refuses_options "not a commit: 'x'" --seed 7@x
 
 # In a repository of its own, with a Makefile and programs that are quick.
 other=$work/other
@@ -92,30 +87,30 @@ must at_commit commit -m one
 first=$(git -C "$other" rev-parse HEAD)
 says_built "${first:0:8}"
 prints "a seed of this commit" "$("$soak" --show 7)" "$soak" --show "7@${first:0:8}"
-refuses "a seed of another commit than this one, ${first:0:12}" --show 7@0123456789
+refuses_options "a seed of another commit than this one, ${first:0:12}" --show 7@0123456789
 run "$soak" --seed "7@$first"
 like "a seed of this commit is run" "1 passed, 0 failed, next seed 8" "$out$err"
 says_built "${first:0:8}, modified"
-refuses "says that it is of ${first:0:8}, modified" --seed "7@$first"
+refuses_options "says that it is of ${first:0:8}, modified" --seed "7@$first"
 says_built unknown
-refuses "says that it is of unknown" --seed "7@$first"
+refuses_options "says that it is of unknown" --seed "7@$first"
 rm "$made/libexec/commit"
-refuses "says that it is of no commit" --seed "7@$first"
+refuses_options "says that it is of no commit" --seed "7@$first"
 must at_commit commit --allow-empty -m two
 second=$(git -C "$other" rev-parse HEAD)
 says_built "${first:0:8}"
-refuses "says that it is of ${first:0:8}" --seed "7@$second"
+refuses_options "says that it is of ${first:0:8}" --seed "7@$second"
 says_built "${second:0:8}"
-refuses "a seed of another commit than this one, ${second:0:12}" --seed "7@$first"
+refuses_options "a seed of another commit than this one, ${second:0:12}" --seed "7@$first"
 echo '# changed' >>"$other/Makefile"
-refuses "a file has been changed since" --seed "7@$second"
+refuses_options "a file has been changed since" --seed "7@$second"
 must at_commit checkout Makefile
 touch -d '1 hour ago' "$made/checked/libfiberize.so" "$other/library.c"
 touch -d '2 hours ago' "$made/libfiberize.so"
-refuses "$made/libfiberize.so is older than its sources" --seed "7@$second"
+refuses_options "$made/libfiberize.so is older than its sources" --seed "7@$second"
 touch "$made/libfiberize.so"
 touch -d '2 hours ago' "$made/checked/libfiberize.so"
-refuses "$made/checked/libfiberize.so is older than its sources" --seed "7@$second"
+refuses_options "$made/checked/libfiberize.so is older than its sources" --seed "7@$second"
 
 # --show writes nothing.
 mkdir "$work/temporary"
@@ -186,15 +181,15 @@ has "the log says how to run it again" "$failures/soak.7+chaos.log" '^again: .* 
 
 printf '#!/bin/sh\necho "%s" >&2\necho more >&2\nexit 1\n' \
 	"[FATAL ./src/PerfCounters.cc:224:start_counter() errno: ENOENT] Unable to open performance counter" >"$work/bin/rr"
-refuses "--chaos: rr cannot record here: Unable to open performance counter" --seed 7+chaos
+refuses_options "--chaos: rr cannot record here: Unable to open performance counter" --seed 7+chaos
 same "one line" 1 "$(wc -l <"$work/err")"
 printf '#!/bin/sh\nexit 1\n' >"$work/bin/rr"
-refuses "--chaos: rr cannot record here: it does not say why" --hours 1 --chaos
+refuses_options "--chaos: rr cannot record here: it does not say why" --hours 1 --chaos
 rm "$work/bin/rr"
 if command -v rr >/dev/null; then
 	skip "without rr" "there is one"
 else
-	refuses "--chaos: rr is missing" --seed 7 --chaos
+	refuses_options "--chaos: rr is missing" --seed 7 --chaos
 fi
-refuses "not a number of at most 18 digits: ''" --seed +chaos
+refuses_options "not a number of at most 18 digits: ''" --seed +chaos
 finish
