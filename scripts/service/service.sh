@@ -5,7 +5,8 @@
 #
 #	service.sh COMMAND SELF LIBRARY LIB COUNT [VARIABLE=VALUE...] [--root DIR] SERVICE
 #
-# SELF is the path of the launcher.  The drop-in preloads LIBRARY and sets the variables; COUNT is their number.
+# SELF is the path of the launcher.  The drop-in preloads LIBRARY, empty for "disable", and sets the variables; COUNT is
+# their number.
 # LIB is what $LIB stands for, for this machine's loader, if LD_PRELOAD can name LIBRARY by it; otherwise empty.
 set -u
 export LC_ALL=C

@@ -105,6 +105,12 @@ same 'options' "Environment=\"FIBERIZE_BACKEND=epoll\"${newline}Environment=\"FI
 	"$(grep FIBERIZE_ "$(dropin plain)" | sort)"
 run env FIBERIZE_PROCESSORS=3 "$fiberize" enable --root "$tree" plain
 same 'variables of the user are not the service'"'s" '' "$(grep FIBERIZE_ "$(dropin plain)")"
+mkdir "$work/gone"
+must cp -r "$fiberize" "$build/libexec" "$work/gone"
+refused 'the library is gone: enable' 115 '*neither installed nor built*' "$work/gone/fiberize" enable --root "$tree" plain
+run "$work/gone/fiberize" disable --root "$tree" plain
+like 'the library is gone: disable' "0:$(dropin plain): removed; *" "$code:$out$err"
+service enable plain
 printf '# mine\n[Service]\nUser=x\n' >"$(dropin plain)"
 refuses plain 101 '*not written by fiberize enable*'
 refused 'disable: a file of the user' 101 '*not written by*' "$fiberize" disable --root "$tree" plain
