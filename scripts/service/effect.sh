@@ -3,7 +3,8 @@
 #
 # scripts/service/effect.sh - would the drop-in have an effect, and a good one? Sourced by service.sh.
 # Uses root, self, service, unit, library, lib, name, tab, die, is_yes, is_no and the exit statuses of service.sh, and
-# facts of unit.sh.  must_have_effect sets named, the library's name for LD_PRELOAD, and verdict.
+# facts of unit.sh.  must_have_effect sets named, the library's name for LD_PRELOAD, verdict, and of the system calls
+# that SystemCallFilter= does not allow: added, those to be added, and without_io_uring, "yes" if it forbids these.
 
 # Prints the last EnvironmentFile= that sets LD_PRELOAD: it has priority over Environment= of a drop-in.
 overriding_file()
@@ -124,6 +125,26 @@ others_must_run()
 	[ -z "$bad" ] || die $EX_NO_EFFECT "$service: with the library one of its commands would end at once: $bad"
 }
 
+# A filter that ends the process at a call of the library would end a service that runs without it.  One that makes the call
+# fail does no harm.  What an administrator has forbidden by name is not given back.
+look_at_filter()
+{
+	added='' without_io_uring='' kind=$(facts filter)
+	[ -n "$kind" ] || return 0
+	found=$(systemd-analyze syscall-filter 2>/dev/null | awk -f "${0%/*}/filter.awk" -v "kind=$kind" \
+		-v "words=$(facts filter_word | tr '\n' ' ')" -v "number=$(facts SystemCallErrorNumber)")
+	! printf '%s\n' "$found" | grep -q -E '^(kills|denied) io_uring' || without_io_uring=yes
+	ends=$(printf '%s\n' "$found" | sed -n '/ io_uring/d; s/^kills //p' | head -n 1)
+	[ -z "$ends" ] ||
+		die $EX_NO_EFFECT "$service: its SystemCallFilter= would end it: ${ends#* } forbids ${ends% *}," \
+			"which the library calls; allow that, or set SystemCallErrorNumber=EPERM"
+	[ "$kind" = deny ] || added=$(
+		[ -n "$without_io_uring" ] || printf 'io_uring_setup io_uring_enter io_uring_register '
+		printf '%s\n' "$found" | sed -n '/ io_uring/d; s/^missing //p' | tr '\n' ' '
+	)
+	added=${added% }
+}
+
 must_have_effect()
 {
 	[ -e "$root$library" ] || die $EX_NO_EFFECT "$library: not there$(is_below); install fiberize there"
@@ -141,6 +162,7 @@ must_have_effect()
 	[ -z "$hidden" ] || die $EX_NO_EFFECT "$service: $library is not there for it, because of $hidden"
 	drops=$(facts env_drops)
 	[ -z "$drops" ] || die $EX_NO_EFFECT "$service: its env takes LD_PRELOAD away by $drops; delete that first"
+	look_at_filter
 	others_must_run
 	program=$(path_of "$(facts exec)")
 	if [ ! -e "$program" ]; then

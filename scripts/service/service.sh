@@ -95,21 +95,16 @@ preload_value()
 		done
 }
 
-denies_io_uring()
-{
-	[ "$(facts filter)" = deny ] && facts filter_word | grep -qx -e '@aio' -e 'io_uring_setup' -e 'io_uring_enter'
-}
-
 print_dropin()
 {
 	printf '%s\n[Service]\nEnvironment=%s\n' "$mark" "$(quoted "LD_PRELOAD=$(preload_value)")"
 	for variable; do
 		printf 'Environment=%s\n' "$(quoted "$(printf '%s' "$variable" | sed 's/%/%%/g')")"
 	done
-	if [ "$(facts filter)" = allow ]; then
-		printf '# Added to the calls that the unit allows.\n'
-		printf 'SystemCallFilter=io_uring_setup io_uring_enter io_uring_register\n'
-	elif denies_io_uring; then
+	if [ -n "$added" ]; then
+		printf '# Added to the calls that the unit allows.\nSystemCallFilter=%s\n' "$added"
+	fi
+	if [ -n "$without_io_uring" ]; then
 		printf '# The unit forbids io_uring.\nEnvironment=FIBERIZE_BACKEND=epoll\n'
 	fi
 }
@@ -126,11 +121,8 @@ explain()
 	[ -z "${verdict-}" ] || printf '  its program %s\n' "$verdict"
 	! is_yes "$(facts MemoryDenyWriteExecute)" || means MemoryDenyWriteExecute yes \
 		"calls inside libc (stdio, names of hosts) hold a kernel thread each while they wait; the rest is as without"
-	if [ "$(facts filter)" = allow ]; then
-		means SystemCallFilter ... 'the drop-in allows io_uring, too'
-	elif denies_io_uring; then
-		means SystemCallFilter '~...' 'it forbids io_uring, so fibers wait by epoll'
-	fi
+	[ -z "$added" ] || means SystemCallFilter ... "the drop-in allows what the library calls, too: $added"
+	[ -z "$without_io_uring" ] || means SystemCallFilter '~...' 'it forbids io_uring, so fibers wait by epoll'
 	for key in PrivateTmp RestrictNamespaces LimitMEMLOCK; do
 		value=$(facts $key)
 		[ -z "$value" ] || is_no "$value" || means $key "$value" 'no matter: the library does not need what this takes away'

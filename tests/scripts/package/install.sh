@@ -50,6 +50,7 @@ cat >"$work/want" <<END
 ./usr/libexec/fiberize/echo_client
 ./usr/libexec/fiberize/facts.awk
 ./usr/libexec/fiberize/figures.awk
+./usr/libexec/fiberize/filter.awk
 ./usr/libexec/fiberize/inspect
 ./usr/libexec/fiberize/json.awk
 ./usr/libexec/fiberize/kubernetes.sh

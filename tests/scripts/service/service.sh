@@ -301,6 +301,30 @@ unit forbids 'SystemCallFilter=~@aio @mount'
 service enable forbids
 has 'io_uring is forbidden' "$(dropin forbids)" '^Environment=FIBERIZE_BACKEND=epoll'
 same 'and stays so' 0 "$(grep -c SystemCallFilter "$(dropin forbids)")"
+unit forbids 'SystemCallFilter=~io_uring_register'
+service enable forbids
+has 'one call of io_uring is forbidden' "$(dropin forbids)" '^Environment=FIBERIZE_BACKEND=epoll'
+unit forbids SystemCallFilter=@system-service 'SystemCallFilter=~@aio'
+service enable forbids
+has 'io_uring is taken back from what is allowed' "$(dropin forbids)" '^Environment=FIBERIZE_BACKEND=epoll'
+same 'and is not given back' 0 "$(grep -c io_uring_ "$(dropin forbids)")"
+service disable forbids
+for words in '~@io-event' '~@file-system' '~@known' '@system-service|~@io-event'; do
+	unit ends SystemCallFilter="${words%|*}" "SystemCallFilter=${words#*|}"
+	refuses ends 102 '*would end it: @* forbids *, which the library calls; allow that, or set SystemCallErrorNumber=EPERM'
+done
+unit ends 'SystemCallFilter=~epoll_ctl'
+refuses ends 102 '*would end it: epoll_ctl forbids epoll_ctl, which *'
+unit ends 'SystemCallFilter=~@io-event' SystemCallErrorNumber=kill
+refuses ends 102 '*would end it: @io-event forbids epoll_create1, which *'
+for lines in 'SystemCallFilter=~@io-event|SystemCallErrorNumber=EPERM' 'SystemCallFilter=~@io-event:EPERM' \
+	'SystemCallFilter=~@io-event|SystemCallFilter=@io-event' 'SystemCallFilter=~@io-event|SystemCallFilter='; do
+	unit ends "${lines%|*}" "${lines#*|}"
+	service enable ends
+	same "a filter that ends nothing: $lines" 0: "$code:$err"
+	same "a filter that ends nothing: $lines: is left" 0 "$(grep -c -e SystemCallFilter -e BACKEND "$(dropin ends)")"
+	service disable ends
+done
 unit mounts 'SystemCallFilter=~@mount'
 service enable mounts
 same 'something else is forbidden' 0 "$(grep -c -e SystemCallFilter -e BACKEND "$(dropin mounts)")"
@@ -343,7 +367,7 @@ look()
 	code=$?
 	echo "$1 $2: $code $(sed -n 's/^ *[0-9][0-9]* server  *[^ ]* *\([^ ]*\) .*/\1/p' said)"
 }
-for name in live strict filtered; do
+for name in live strict filtered narrow; do
 	systemctl start $name
 	look $name before
 	"$fiberize" enable $name >/dev/null
@@ -365,6 +389,7 @@ WORK
 unit live
 unit strict MemoryDenyWriteExecute=yes SystemCallFilter=@system-service
 unit filtered 'SystemCallFilter=~@aio'
+unit narrow 'SystemCallFilter=@basic-io @file-system @process @signal ioctl'
 unit env0
 unit env1 'Environment=A=b "LD_PRELOAD=/a.so" C=d'
 unit env2 'Environment=LD_PRELOAD=/a.so' 'Environment=' 'Environment=LD_PRELOAD=/b.so:/c.so'
@@ -372,7 +397,7 @@ unit env2 'Environment=LD_PRELOAD=/a.so' 'Environment=' 'Environment=LD_PRELOAD=
 unit env3 'Environment=LD_PRELOAD=/a.so \' '# a comment' '  D=e' '; one more' "Environment='B=x LD_PRELOAD=/no.so'"
 unit env4 'Environment="B=\"q\" LD_PRELOAD=/no.so" LD_PRELOAD=/%p.so'
 unit env5 'Environment=LD_PRELOAD=/a.so' '[X-Other]' 'Environment=LD_PRELOAD=/other.so'
-for name in live strict filtered env0 env1 env2 env3 env4 env5; do
+for name in live strict filtered narrow env0 env1 env2 env3 env4 env5; do
 	sed -i "s#/bin/server#$tree/bin/server#" "$units/$name.service"
 done
 rm -rf "$units/masked.service" "$units"/odd.service
@@ -385,7 +410,7 @@ for n in 0 1 2 3 4 5; do
 done
 run "$fiberize" check --json "$helpers/busy"
 backend=$(jq -r .backend <<<"$out")
-for name in live strict filtered; do
+for name in live strict narrow filtered; do
 	[ $name != filtered ] || backend=epoll
 	same "$name: before, enabled, restarted, disabled" \
 		"before: 99 ;enabled: 0 ;restarted: 0 $backend;disabled: 99 ;" \
