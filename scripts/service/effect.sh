@@ -66,20 +66,46 @@ hidden_by()
 	done
 }
 
+# specified TEXT: prints it with the specifiers (%i ...) that follow from the service's name; others stay as they are
+specified()
+{
+	case $1 in
+	*%*) ;;
+	*)
+		printf '%s' "$1"
+		return
+		;;
+	esac
+	whole=${service%.service} prefix=${service%.service} instance=
+	case $whole in
+	*@*) prefix=${whole%%@*} instance=${whole#*@} ;;
+	esac
+	rules="s/%p/$prefix/g"
+	# All instances of a template together have no name.
+	[ "$template" = "$service" ] && [ "$prefix" != "$whole" ] ||
+		rules="$rules; s/%n/$service/g; s/%N/$whole/g; s/%i/$instance/g"
+	case $instance in
+	*[-\\]*) ;;
+	*) rules="$rules; s/%I/$instance/g" ;;
+	esac
+	printf '%s' "$1" | sed "s/%%/$tab/g; $(printf '%s' "$rules" | sed 's/\\/&&/g'); s/$tab/%/g"
+}
+
 # path_of PROGRAM: prints its path, or nothing.  The program behind env(1) may be a name without a path, which is searched
 # for in the folders that systemd searches.
 path_of()
 {
-	case $1 in
-	*/*) printf '%s' "$root$1" ;;
+	wanted=$(specified "$1")
+	case $wanted in
+	*/*) printf '%s' "$root$wanted" ;;
 	?*)
 		for folder in /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin; do
-			if [ -f "$root$folder/$1" ]; then
-				printf '%s' "$root$folder/$1"
+			if [ -f "$root$folder/$wanted" ]; then
+				printf '%s' "$root$folder/$wanted"
 				return
 			fi
 		done
-		printf '%s' "$root/$1" ;;
+		printf '%s' "$root/$wanted" ;;
 	esac
 }
 
@@ -162,6 +188,8 @@ must_have_effect()
 	[ -z "$hidden" ] || die $EX_NO_EFFECT "$service: $library is not there for it, because of $hidden"
 	drops=$(facts env_drops)
 	[ -z "$drops" ] || die $EX_NO_EFFECT "$service: its env takes LD_PRELOAD away by $drops; delete that first"
+	[ -n "$(facts exec)" ] ||
+		die $EX_NO_EFFECT "$service: it has no ExecStart=, so no program of it would run under fiberize"
 	look_at_filter
 	others_must_run
 	program=$(path_of "$(facts exec)")
@@ -169,7 +197,7 @@ must_have_effect()
 		verdict="is not there: $program; so nobody has looked whether it can run under fiberize"
 		return
 	fi
-	report=$("$self" --no-profiles --library "$root$library" check "$program") ||
-		die $EX_NO_EFFECT "$service: $(printf '%s\n' "$report" | sed -n 's/^verdict *cannot: //p')"
+	report=$("$self" --no-profiles --library "$root$library" check "$program" 2>&1) ||
+		die $EX_NO_EFFECT "$service: $(printf '%s\n' "$report" | sed -n 's/^verdict *cannot: //p; s/^fiberize: //p')"
 	verdict=$(printf '%s\n' "$report" | sed -n 's/^verdict *//p')
 }

@@ -187,6 +187,15 @@ rm "$units/dropped.service"
 service disable dropped
 same 'disable: the unit has gone before' '0:10-y.conf' "$code:$(ls -A "$etc/dropped.service.d")"
 rm -r "$etc/dropped.service.d"
+unit instances@ ExecStart= 'ExecStart=/bin/%i%%'
+must cp "$tree/bin/static" "$tree/bin/of-one%"
+refuses instances@of-one 102 "*$tree/bin/of-one%: statically linked*"
+unit instances@ ExecStart= 'ExecStart=/bin/%i'
+service enable instances@
+like 'a program that no instance says' "0:*its program is not there: $tree/bin/%i; *" "$code:$out"
+service disable instances@
+unit only_stops ExecStart= 'ExecStop=/bin/server idle' Type=oneshot
+refuses only_stops 102 '*it has no ExecStart=, so no program of it would run under fiberize'
 unit behind_env
 sed -i 's#/bin/server.*#/usr/bin/env -u A B=c static -x#' "$units/behind_env.service"
 refuses behind_env 102 '*statically linked*'
@@ -279,6 +288,8 @@ unit odd 'Environment=LD_PRELOAD=/a%Zb.so'
 refuses odd 101 '*systemd-analyze verify*'
 mv "$tree/$library" "$tree/library"
 refuses plain 102 '*not there below *'
+echo damaged >"$tree/$library"
+refuses plain 102 "*plain.service: $tree$library: not a shared library"
 mv "$tree/library" "$tree/$library"
 
 # ---- what other settings mean
