@@ -2,7 +2,7 @@
 # shellcheck shell=sh disable=SC2034,SC2086,SC2154 # exit statuses are numbers; service.sh has the variables
 #
 # scripts/service/effect.sh - would the drop-in have an effect, and a good one? Sourced by service.sh.
-# Uses root, self, service, unit, library, lib, name, tab, die, is_yes, is_no and the exit statuses of service.sh, and
+# Uses root, self, service, template, unit, library, lib, name, tab, die, is_yes, is_no and the exit statuses of service.sh, and
 # facts of unit.sh.  must_have_effect sets named, the library's name for LD_PRELOAD, verdict, and of the system calls
 # that SystemCallFilter= does not allow: added, those to be added, and without_io_uring, "yes" if it forbids these.
 
@@ -91,22 +91,42 @@ specified()
 	printf '%s' "$1" | sed "s/%%/$tab/g; $(printf '%s' "$rules" | sed 's/\\/&&/g'); s/$tab/%/g"
 }
 
-# path_of PROGRAM: prints its path, or nothing.  The program behind env(1) may be a name without a path, which is searched
-# for in the folders that systemd searches.
+# path_of PROGRAM: prints its path, below the root.  The program behind env(1) may be a name without a path, which is
+# searched for in the folders that systemd searches.
 path_of()
 {
 	wanted=$(specified "$1")
 	case $wanted in
-	*/*) printf '%s' "$root$wanted" ;;
-	?*)
+	*/*) printf '%s' "$wanted" ;;
+	*)
 		for folder in /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin; do
 			if [ -f "$root$folder/$wanted" ]; then
-				printf '%s' "$root$folder/$wanted"
+				printf '%s' "$folder/$wanted"
 				return
 			fi
 		done
-		printf '%s' "$root/$wanted" ;;
+		printf '/%s' "$wanted" ;;
 	esac
+}
+
+# look_at PATH: prints the report of "fiberize check", which takes all files from below the root
+look_at()
+{
+	"$self" --no-profiles --library "$library" check ${root:+--root "$root"} "$1" 2>&1
+}
+
+# file_of PATH: prints the file that PATH is for a program that runs below the root, where links may be absolute
+file_of()
+{
+	path=$1
+	for _ in 1 2 3 4 5 6 7 8; do
+		target=$(readlink "$root$path") || break
+		case $target in
+		/*) path=$target ;;
+		*) path=${path%/*}/$target ;;
+		esac
+	done
+	printf '%s' "$root$path"
 }
 
 # Sets named, the name by which LD_PRELOAD names the library: by ${LIB}, as the launcher does, if the service sees the link.
@@ -132,7 +152,7 @@ passes_by()
 	[ "$named" != "$library" ] || return 1
 	case $(fact_of "$1" kind) in
 	musl) ;;
-	'old glibc') ! grep -qF -e "$lib" "$(fact_of "$1" loader)" ;;
+	'old glibc') ! grep -qF -e "$lib" "$(file_of "$(fact_of "$1" loader)")" ;;
 	*) return 1 ;;
 	esac
 }
@@ -142,9 +162,7 @@ passes_by()
 others_must_run()
 {
 	bad=$(facts also | awk -F '\t' '!seen[$2]++' | while IFS="$tab" read -r key program; do
-		path=$(path_of "$program")
-		[ -f "$path" ] || continue
-		report=$("$self" --no-profiles --library "$root$library" check "$path" 2>/dev/null)
+		report=$(look_at "$(path_of "$program")")
 		[ $? -ne $EX_OTHER_LIBC ] || passes_by "$report" ||
 			printf '%s=%s: %s\n' "$key" "$program" "$(printf '%s\n' "$report" | sed -n 's/^verdict *cannot: [^:]*: //p')"
 	done | head -n 1)
@@ -193,11 +211,11 @@ must_have_effect()
 	look_at_filter
 	others_must_run
 	program=$(path_of "$(facts exec)")
-	if [ ! -e "$program" ]; then
-		verdict="is not there: $program; so nobody has looked whether it can run under fiberize"
+	if report=$(look_at "$program"); then
+		verdict=$(fact_of "$report" verdict)
 		return
 	fi
-	report=$("$self" --no-profiles --library "$root$library" check "$program" 2>&1) ||
-		die $EX_NO_EFFECT "$service: $(printf '%s\n' "$report" | sed -n 's/^verdict *cannot: //p; s/^fiberize: //p')"
-	verdict=$(printf '%s\n' "$report" | sed -n 's/^verdict *//p')
+	reason=$(printf '%s\n' "$report" | sed -n 's/^verdict *cannot: //p; s/^fiberize: //p')
+	[ "$reason" = "$program: no such program" ] || die $EX_NO_EFFECT "$service: $reason"
+	verdict="is not there: $program; so nobody has looked whether it can run under fiberize"
 }

@@ -196,6 +196,7 @@ completes 'fiberize check --h' --help
 completes 'fiberize to' top
 completes 'fiberize top --b' --batch
 completes 'fiberize check --run' --running
+completes 'fiberize check --ro' --root
 completes 'fiberize ena' enable
 completes 'fiberize disable --ro' --root
 for service in /{etc,usr/lib}/systemd/system/??*.service; do

@@ -19,6 +19,11 @@ etc=$tree/etc/systemd/system
 mkdir -p "$units" "$etc" "$tree/bin" "$tree/${build#/}"
 must cp "$library" "$tree/$library"
 must cp "$helpers/busy" "$tree/bin/server"
+# The loader and the libc of that system.
+for file in $(ldd "$helpers/busy" | grep -o '/[^ ]*'); do
+	must mkdir -p "$tree${file%/*}"
+	must cp "$file" "$tree$file"
+done
 # Makes the link by which the loader of this glibc finds the library in that system, in the folder $links.
 link_for_loader()
 {
@@ -86,7 +91,7 @@ run sh -c '"$1" enable --root "$2" plain >/dev/full' - "$fiberize" "$tree"
 like 'enable: what cannot be said' "1:*: standard output: cannot be written; $(dropin plain) is in place" "$code:$err"
 unit not_there ExecStart= ExecStart=/usr/sbin/not-there
 service enable not_there
-like 'a program that is not there' "0:*its program is not there: $tree/usr/sbin/not-there; so nobody has looked*" "$code:$out"
+like 'a program that is not there' "0:*its program is not there: /usr/sbin/not-there; so nobody has looked*" "$code:$out"
 service disable not_there
 service status plain.service
 like 'then: status' "0:plain.service: enabled by $(dropin plain)*$library*" "$code:$out"
@@ -189,10 +194,10 @@ same 'disable: the unit has gone before' '0:10-y.conf' "$code:$(ls -A "$etc/drop
 rm -r "$etc/dropped.service.d"
 unit instances@ ExecStart= 'ExecStart=/bin/%i%%'
 must cp "$tree/bin/static" "$tree/bin/of-one%"
-refuses instances@of-one 102 "*$tree/bin/of-one%: statically linked*"
+refuses instances@of-one 102 "*: /bin/of-one%: statically linked*"
 unit instances@ ExecStart= 'ExecStart=/bin/%i'
 service enable instances@
-like 'a program that no instance says' "0:*its program is not there: $tree/bin/%i; *" "$code:$out"
+like 'a program that no instance says' "0:*its program is not there: /bin/%i; *" "$code:$out"
 service disable instances@
 unit only_stops ExecStart= 'ExecStop=/bin/server idle' Type=oneshot
 refuses only_stops 102 '*it has no ExecStart=, so no program of it would run under fiberize'
@@ -230,23 +235,24 @@ fi
 # A libc without the versions that the library needs, and two loaders: that of this system, and one that has another $LIB.
 printf 'void f(void) { }\n' >"$work/libc.c"
 printf 'int main(void) { return 0; }\n' >"$work/main.c"
-must mkdir "$work/old"
-must "$CC" -shared -nostdlib -Wl,-soname,libc.so.6 -o "$work/old/libc.so.6" "$work/libc.c"
+must mkdir "$tree/old"
+must "$CC" -shared -nostdlib -Wl,-soname,libc.so.6 -o "$tree/old/libc.so.6" "$work/libc.c"
 loader=$(readelf -lW /bin/sh | sed -n 's/.*program interpreter: \(.*\)]/\1/p')
 link_for_loader
 lib=${links#"${library%/*}/"}
-must sed "s#$lib#${lib//?/x}#g" "$loader" >"$work/old/ld.so"
-must chmod 755 "$work/old/ld.so"
-must "$CC" -Wl,-rpath,"$work/old" -o "$tree/bin/old" "$work/main.c"
-must "$CC" -Wl,-rpath,"$work/old" -Wl,--dynamic-linker="$work/old/ld.so" -o "$tree/bin/older" "$work/main.c"
+must sed "s#$lib#${lib//?/x}#g" "$loader" >"$tree/old/real.so"
+must chmod 755 "$tree/old/real.so"
+must ln -s /old/real.so "$tree/old/ld.so"
+must "$CC" -Wl,-rpath,/old -o "$tree/bin/old" "$work/main.c"
+must "$CC" -Wl,-rpath,/old -Wl,--dynamic-linker=/old/ld.so -o "$tree/bin/older" "$work/main.c"
 unit old_libc ExecStartPre=/bin/old
-refuses old_libc 102 '*would end at once: ExecStartPre=/bin/old: its libc, */old/libc.so.6, has no GLIBC_*'
+refuses old_libc 102 '*would end at once: ExecStartPre=/bin/old: its libc, /old/libc.so.6, has no GLIBC_*'
 unit old_libc ExecStartPre=/bin/older
 service enable old_libc
 same 'an older glibc whose loader goes elsewhere' 0: "$code:$err"
 service disable old_libc
 must rm -r "$tree${library%/*}"/lib*/
-refuses old_libc 102 '*would end at once: ExecStartPre=/bin/older: its libc, */old/libc.so.6, has no GLIBC_*'
+refuses old_libc 102 '*would end at once: ExecStartPre=/bin/older: its libc, /old/libc.so.6, has no GLIBC_*'
 link_for_loader
 # shellcheck disable=SC2016 # the loader expands it
 unit plain 'Environment=LD_PRELOAD=/a.so:/x/libfiberize.so:/y/$LIB/libfiberize-preload.so:/z/${LIB}/libfiberize.so'
@@ -284,12 +290,20 @@ for folder in run/systemd/transient run/systemd/generator.late; do
 	service disable hidden
 	must mv "$tree/$folder/hidden.service" "$units"
 done
+libc=$(ldd "$helpers/busy" | awk '$1 == "libc.so.6" { print $3 }')
+must mv "$tree$libc" "$work/libc"
+must cp "$tree/old/libc.so.6" "$tree$libc"
+refuses plain 102 "*plain.service: /bin/server: its libc, */libc.so.6, has no GLIBC_*"
+must mv "$work/libc" "$tree$libc"
+must mv "$tree$loader" "$work/loader"
+refuses plain 102 "*plain.service: /bin/server: its loader $loader does not exist"
+must mv "$work/loader" "$tree$loader"
 unit odd 'Environment=LD_PRELOAD=/a%Zb.so'
 refuses odd 101 '*systemd-analyze verify*'
 mv "$tree/$library" "$tree/library"
 refuses plain 102 '*not there below *'
 echo damaged >"$tree/$library"
-refuses plain 102 "*plain.service: $tree$library: not a shared library"
+refuses plain 102 "*plain.service: $library: not a shared library"
 mv "$tree/library" "$tree/$library"
 
 # ---- what other settings mean
