@@ -86,8 +86,7 @@ option()
 		;;
 	--layout) layout=$2 ;;
 	--arch)
-		# The library is made for these.
-		matches "$2" '(amd64|arm64)(,(amd64|arm64))*' || wrong_usage "$2: not a list of architectures, such as amd64,arm64"
+		matches "$2" '[a-z0-9]+(,[a-z0-9]+)*' || wrong_usage "$2: not a list of architectures, such as amd64,arm64"
 		archs=$(printf '%s' "$2" | tr , ' ')
 		;;
 	--api)
@@ -167,6 +166,13 @@ if [ -z "$archs" ]; then
 	*) wrong_usage "which architecture is the image for? --arch ARCH" ;;
 	esac
 fi
+
+for arch in $archs; do
+	case $arch in
+	amd64 | arm64) ;;
+	*) die $EX_NO_FIT "--arch $arch: fiberize is for amd64 and arm64 alone; build the image for these" ;;
+	esac
+done
 
 # ---- the cluster
 

@@ -106,8 +106,8 @@ layout 'a layout with something else for an architecture'
 echo '{"manifests":[{"digest":"sha256:circle"}]}' >"$work/damaged/index.json"
 cp "$work/damaged/index.json" "$work/damaged/blobs/sha256/circle"
 layout 'a layout that leads in a circle'
-refused 'an architecture that fiberize is not for' 2 '*not a list of architectures*' \
-	"$fiberize" kubernetes --image a --arch s390x
+refused 'an architecture that fiberize is not for' 102 '*--arch s390x: fiberize is for amd64 and arm64 alone; *' \
+	"$fiberize" kubernetes --image a --arch amd64,s390x
 refused 'no layout' 102 '*not an OCI image layout*' "$fiberize" kubernetes --image a --layout "$work"
 
 # ---- clusters
