@@ -115,20 +115,6 @@ look_at()
 	"$self" --no-profiles --library "$library" check ${root:+--root "$root"} "$1" 2>&1
 }
 
-# file_of PATH: prints the file that PATH is for a program that runs below the root, where links may be absolute
-file_of()
-{
-	path=$1
-	for _ in 1 2 3 4 5 6 7 8; do
-		target=$(readlink "$root$path") || break
-		case $target in
-		/*) path=$target ;;
-		*) path=${path%/*}/$target ;;
-		esac
-	done
-	printf '%s' "$root$path"
-}
-
 # Sets named, the name by which LD_PRELOAD names the library: by ${LIB}, as the launcher does, if the service sees the link.
 name_library()
 {

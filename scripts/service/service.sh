@@ -23,6 +23,7 @@ EX_OTHER_LIBC=119
 
 name=50-fiberize.conf
 mark='# Written by "fiberize enable"; "fiberize disable" removes it.'
+may_be='is the file system read-only, or are you not root?'
 tab=$(printf '\t')
 newline='
 '
@@ -187,15 +188,15 @@ enable_service()
 	before=$(verify)
 	text=$(print_dropin "$@")
 	mkdir -p "$folder_of_dropin" 2>/dev/null ||
-		die $EX_CANNOT_CHANGE "$folder_of_dropin: cannot be made; is the file system read-only, or are you not root?"
+		die $EX_CANNOT_CHANGE "$folder_of_dropin: cannot be made; $may_be"
 	temporary=$(mktemp "$folder_of_dropin/.fiberize.XXXXXX" 2>/dev/null) ||
-		die $EX_CANNOT_CHANGE "$folder_of_dropin: cannot be written"
+		die $EX_CANNOT_CHANGE "$folder_of_dropin: cannot be written; $may_be"
 	kept=
 	trap 'roll_back; exit 130' HUP INT TERM
 	if ! keep_dropin || ! printf '%s\n' "$text" 2>/dev/null >"$temporary" || ! chmod 644 "$temporary" ||
 		! mv -f "$temporary" "$dropin"; then
 		roll_back
-		die $EX_CANNOT_CHANGE "$dropin: cannot be written"
+		die $EX_CANNOT_CHANGE "$dropin: cannot be written; is the disk full?"
 	fi
 	# Only new mistakes count: the unit may have had others before.
 	wrong=$(verify | grep -vxF -e "$before" | head -n 1)
@@ -222,7 +223,7 @@ disable_service()
 		return
 	fi
 	must_be_ours
-	rm -f "$dropin" 2>/dev/null || die $EX_CANNOT_CHANGE "$dropin: cannot be removed"
+	rm -f "$dropin" 2>/dev/null || die $EX_CANNOT_CHANGE "$dropin: cannot be removed; $may_be"
 	rmdir "$folder_of_dropin" 2>/dev/null
 	reload || die $EX_CANNOT_CHANGE "$dropin is removed, but systemctl daemon-reload has failed: run it again"
 	printf '%s: removed; from its next start on; now: systemctl restart %s\n' "$dropin" "${service%.service}" \

@@ -8,22 +8,12 @@
 . "$(dirname "$0")/../../lib/judge.inc"
 # shellcheck source=tests/lib/booted.inc
 . "$(dirname "$0")/../../lib/booted.inc"
+# shellcheck source=tests/lib/service.inc
+. "$(dirname "$0")/../../lib/service.inc"
 need systemd-analyze systemctl setpriv
-export SYSTEMD_LOG_LEVEL=warning
 
 # ---- a system that does not run
 
-tree=$work/tree
-units=$tree/usr/lib/systemd/system
-etc=$tree/etc/systemd/system
-mkdir -p "$units" "$etc" "$tree/bin" "$tree/${build#/}"
-must cp "$library" "$tree/$library"
-must cp "$helpers/busy" "$tree/bin/server"
-# The loader and the libc of that system.
-for file in $(ldd "$helpers/busy" | grep -o '/[^ ]*'); do
-	must mkdir -p "$tree${file%/*}"
-	must cp "$file" "$tree$file"
-done
 # Makes the link by which the loader of this glibc finds the library in that system, in the folder $links.
 link_for_loader()
 {
@@ -34,39 +24,6 @@ link_for_loader()
 	must ln -sfr "$tree$library" "$tree$links"
 }
 
-# unit NAME [LINE...]: with these lines in [Service]
-unit()
-{
-	printf '%s\n' '[Unit]' 'DefaultDependencies=no' '[Service]' 'ExecStart=/bin/server idle' "${@:2}" \
-		>"$units/$1.service"
-}
-
-# drop-in of NAME
-dropin()
-{
-	echo "$etc/$1.service.d/50-fiberize.conf"
-}
-
-service()
-{
-	run "$fiberize" "$1" --root "$tree" "${@:2}"
-}
-
-# state: all that is below etc, with what the files have; not when a folder had a temporary one
-state()
-{
-	find "$etc" -printf '%p %y %m %u %g %l\n' -type f -printf '%T@ %i\n' -exec cksum {} +
-}
-
-# refuses NAME CODE PATTERN: enable is refused, and no file below etc is another one than before
-refuses()
-{
-	local before
-	before=$(state)
-	refused "enable $1" "$2" "$3" "$fiberize" enable --root "$tree" "$1"
-	same "enable $1: nothing half done" "$before" "$(state)"
-}
-
 # full NAME WHAT: a limit of the size of files stands for a full disk; what is said goes into a pipe
 full()
 {
@@ -74,7 +31,7 @@ full()
 	before=$(state)
 	err=$(trap '' XFSZ; ulimit -f 0; "$fiberize" enable --root "$tree" "$1" 2>&1)
 	code=$?
-	same "a full disk, $2" "101:fiberize: $(dropin "$1"): cannot be written" "$code:$err"
+	same "a full disk, $2" "101:fiberize: $(dropin "$1"): cannot be written; is the disk full?" "$code:$err"
 	same "a full disk, $2: nothing half done" "$before" "$(state)"
 }
 
@@ -144,6 +101,16 @@ refuses empty 101 '*masked*'
 ln -s b.service "$etc/a.service"
 ln -s a.service "$etc/b.service"
 refuses a 100 '*circle*'
+ln -s /nowhere.service "$etc/nowhere.service"
+refuses nowhere 101 '*/nowhere.service is a link to nothing; mend or remove it'
+mkdir "$etc/folder.service"
+refuses folder 101 '*/folder.service is not a file; mend or remove it'
+ln -s /opt/linked.service "$etc/linked.service"
+must mkdir -p "$tree/opt"
+must cp "$units/plain.service" "$tree/opt/linked.service"
+service enable linked
+same 'a link that is absolute below the root' 0: "$code:$err"
+service disable linked
 touch "$etc/plain.service.d"
 refuses plain 101 '*cannot be made*'
 rm "$etc/plain.service.d"
@@ -322,37 +289,6 @@ case $library in
 	like 'PrivateTmp' '*PrivateTmp=yes: no matter*' "$out"
 	;;
 esac
-unit forbids 'SystemCallFilter=~@aio @mount'
-service enable forbids
-has 'io_uring is forbidden' "$(dropin forbids)" '^Environment=FIBERIZE_BACKEND=epoll'
-same 'and stays so' 0 "$(grep -c SystemCallFilter "$(dropin forbids)")"
-unit forbids 'SystemCallFilter=~io_uring_register'
-service enable forbids
-has 'one call of io_uring is forbidden' "$(dropin forbids)" '^Environment=FIBERIZE_BACKEND=epoll'
-unit forbids SystemCallFilter=@system-service 'SystemCallFilter=~@aio'
-service enable forbids
-has 'io_uring is taken back from what is allowed' "$(dropin forbids)" '^Environment=FIBERIZE_BACKEND=epoll'
-same 'and is not given back' 0 "$(grep -c io_uring_ "$(dropin forbids)")"
-service disable forbids
-for words in '~@io-event' '~@file-system' '~@known' '@system-service|~@io-event'; do
-	unit ends SystemCallFilter="${words%|*}" "SystemCallFilter=${words#*|}"
-	refuses ends 102 '*would end it: @* forbids *, which the library calls; allow that, or set SystemCallErrorNumber=EPERM'
-done
-unit ends 'SystemCallFilter=~epoll_ctl'
-refuses ends 102 '*would end it: epoll_ctl forbids epoll_ctl, which *'
-unit ends 'SystemCallFilter=~@io-event' SystemCallErrorNumber=kill
-refuses ends 102 '*would end it: @io-event forbids epoll_create1, which *'
-for lines in 'SystemCallFilter=~@io-event|SystemCallErrorNumber=EPERM' 'SystemCallFilter=~@io-event:EPERM' \
-	'SystemCallFilter=~@io-event|SystemCallFilter=@io-event' 'SystemCallFilter=~@io-event|SystemCallFilter='; do
-	unit ends "${lines%|*}" "${lines#*|}"
-	service enable ends
-	same "a filter that ends nothing: $lines" 0: "$code:$err"
-	same "a filter that ends nothing: $lines: is left" 0 "$(grep -c -e SystemCallFilter -e BACKEND "$(dropin ends)")"
-	service disable ends
-done
-unit mounts 'SystemCallFilter=~@mount'
-service enable mounts
-same 'something else is forbidden' 0 "$(grep -c -e SystemCallFilter -e BACKEND "$(dropin mounts)")"
 
 # ---- command lines
 
