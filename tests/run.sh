@@ -347,7 +347,7 @@ list_scripts() {
 	local script found
 	for script in $long launcher_bench launcher_bench_errors bench_report programs_bench uring_server model model_reach faults install coexist inspect \
 			inspect_ps inspect_changes inspect_core inspect_elsewhere inspect_places top top_screen trace libc cpus check \
-			check_secure check_running service services_page kubernetes pods_page status texts burst launcher_programs launcher_options launcher_profiles \
+			check_secure check_running service service_calls services_page kubernetes pods_page status texts burst launcher_programs launcher_options launcher_profiles \
 			launcher_exec launcher_children fuzz forbidden everywhere everywhere_roots starts messages monitoring stat stats redirect dns cancel_race soak spin watch in_time; do
 		found=("$root/tests/scripts"/*/"$script.sh")
 		[ -e "${found[0]}" ] || die "no room of tests/scripts has a $script.sh"

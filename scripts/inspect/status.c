@@ -25,7 +25,7 @@ struct row {
 	char version[32];
 	const char *backend;		/* NULL: none yet, or unknown */
 	uint64_t processors, threads;
-	bool is_replaced;		/* the file of its library has been deleted or replaced since */
+	enum library { IS_SAME, IS_REPLACED, IS_REMOVED } library;	/* its file, since the process has mapped it */
 	const char *note;		/* or NULL */
 	size_t measured;		/* cases that "fiberize bench" has measured; at most MEASURED_MOST of them are here */
 	struct measured_case cases[MEASURED_MOST];
@@ -38,14 +38,24 @@ struct status {
 	char *record;			/* what "fiberize bench" has measured, or NULL */
 };
 
-/*
- * Is the file deleted from which the process has mapped its library?  Replacing a library deletes the old
- * file.
- */
-static bool library_is_gone(const struct target *t)
+/* What a line of maps has behind the name of a file that is deleted. */
+static const char DELETED[] = " (deleted)";
+
+/* Is there a file with the name that the deleted library had in the process's root? name has DELETED at its end. */
+static bool is_there_again(const struct target *t, const char *name)
 {
+	char path[4096];
+	int size = snprintf(path, sizeof(path), "/proc/%d/root%.*s", target_reader(t),
+			    (int)(strstr(name, DELETED) - name), name);
+
+	return size < (int)sizeof(path) && access(path, F_OK) == 0;
+}
+
+/* Replacing a library deletes the file from which the process has mapped it. */
+static enum library look_for_library(const struct target *t)
+{
+	enum library library = IS_SAME;
 	char path[32], *line = NULL;
-	bool gone = false;
 	size_t room = 0;
 	FILE *maps;
 
@@ -55,13 +65,13 @@ static bool library_is_gone(const struct target *t)
 		uint64_t begin, end;
 
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64, &begin, &end) == 2 && t->description >= begin &&
-		    t->description < end)
-			gone = strstr(line, " (deleted)") != NULL;
+		    t->description < end && strstr(line, DELETED))
+			library = is_there_again(t, line + strcspn(line, "/")) ? IS_REPLACED : IS_REMOVED;
 	}
 	free(line);
 	if (maps)
 		fclose(maps);
-	return gone;
+	return library;
 }
 
 /* Are the entries described that a row needs? Their meaning is the same in each version of the library. */
@@ -88,7 +98,7 @@ static void read_row(const struct target *t, enum target_found found, struct row
 		strcpy(r->version, "?");
 	text_clean(r->version);
 	text_clean(r->state.name);
-	r->is_replaced = library_is_gone(t);
+	r->library = look_for_library(t);
 	if (found == TARGET_LOADING)
 		r->note = "it is starting";
 	else if (found == TARGET_DAMAGED)
@@ -157,6 +167,11 @@ static void measured_text(const struct row *r, char *ret_text, size_t size)
 
 static void print_text(const struct status *s)
 {
+	static const char *const notes[] = {
+		[IS_REPLACED] = "its library was replaced: a restart takes the new one",
+		[IS_REMOVED] = "its library was removed: after a restart it runs natively",
+	};
+
 	if (s->count)
 		puts("     PID NAME             VERSION  BACKEND  PROCESSORS  THREADS   CPU/NATIVE  SINCE                NOTES");
 	else
@@ -174,9 +189,8 @@ static void print_text(const struct status *s)
 		}
 		measured_text(r, measured, sizeof(measured));
 		printf("%8d %-*s %-8s %-8s %10s %8s %12s  %s%s%s%s%s\n", r->pid, text_field(r->state.name, 16), r->state.name,
-		       r->version, r->backend ?: "-", processors, threads, measured, since, r->note || r->is_replaced ? "  " : "",
-		       r->note ?: "", r->note && r->is_replaced ? "; " : "",
-		       r->is_replaced ? "its library was replaced: a restart takes the new one" : "");
+		       r->version, r->backend ?: "-", processors, threads, measured, since, r->note || r->library ? "  " : "",
+		       r->note ?: "", r->note && r->library ? "; " : "", notes[r->library] ?: "");
 	}
 	if (s->forbidden)
 		printf(geteuid() == 0 ? "%zu process%s that not even root may look at here: they have capabilities "
@@ -230,7 +244,8 @@ static void print_json(const struct status *s)
 		json_object_object_add(o, "threads", json_object_new_int64((int64_t)r->threads));
 		json_object_object_add(o, "measured", json_measured(r));
 		json_object_object_add(o, "since", json_object_new_int64((int64_t)process_start_time(&r->state)));
-		json_object_object_add(o, "replaced", json_object_new_boolean(r->is_replaced));
+		json_object_object_add(o, "replaced", json_object_new_boolean(r->library == IS_REPLACED));
+		json_object_object_add(o, "removed", json_object_new_boolean(r->library == IS_REMOVED));
 		json_object_object_add(o, "note", r->note ? json_object_new_string(r->note) : NULL);
 		json_object_array_add(list, o);
 	}

@@ -132,22 +132,25 @@ done
 
 # ---- the image
 
-# archs_of FILE: prints the architectures of an index in the layout, and of the indices that it names
+# archs_of FILE DEPTH: prints the architectures of an index in the layout, and of the indices that it names, so many deep:
+# a damaged layout may lead in a circle
 archs_of()
 {
+	[ "$2" -gt 0 ] || return 0
 	jq -r '.manifests[] | if .platform then ". " + .platform.architecture else ": " + (.digest | sub(":"; "/")) end' \
 		"$layout/$1" 2>/dev/null | while read -r what name; do
 		case $what in
 		.) printf '%s\n' "$name" ;;
-		*) (archs_of "blobs/$name") ;;
+		*) (archs_of "blobs/$name" $(($2 - 1))) ;;
 		esac
 	done
 }
 
 if [ -n "$layout" ]; then
 	command -v jq >/dev/null || die $EX_OTHER 'kubernetes: --layout needs jq'
-	found=$(archs_of index.json | sort -u | xargs)
-	[ -n "$found" ] || die $EX_NO_FIT "$layout: not an OCI image layout that names its architecture; make oci or make oci-all makes one"
+	found=$(archs_of index.json 4 | grep -Ex 'amd64|arm64' | sort -u | tr '\n' ' ')
+	found=${found% }
+	[ -n "$found" ] || die $EX_NO_FIT "$layout: not an OCI image layout that is for amd64 or arm64; make oci or make oci-all makes one"
 	for arch in $archs; do
 		case " $found " in
 		*" $arch "*) ;;
@@ -163,6 +166,13 @@ if [ -z "$archs" ]; then
 	*) wrong_usage "which architecture is the image for? --arch ARCH" ;;
 	esac
 fi
+
+for arch in $archs; do
+	case $arch in
+	amd64 | arm64) ;;
+	*) die $EX_NO_FIT "--arch $arch: fiberize is for amd64 and arm64 alone; build the image for these" ;;
+	esac
+done
 
 # ---- the cluster
 

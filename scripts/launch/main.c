@@ -26,6 +26,7 @@
  *	say		messages, exit codes
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,12 +52,12 @@ static bool is(const char *word, const char *other)
 
 static _Noreturn void wrong_check(const char *what, const char *why)
 {
-	die(EXIT_USAGE, "check: %s%s; fiberize check [--json] {[--] PROGRAM | --running [SECONDS]}", what,
-	    why);
+	die(EXIT_USAGE, "check: %s%s; fiberize check [--json] {[--root DIR] [--] PROGRAM | --running [SECONDS]}",
+	    what, why);
 }
 
 struct check {
-	const char *program;
+	const char *program, *root;
 	double seconds;			/* --running */
 	bool json, running;
 };
@@ -84,6 +85,12 @@ static void check_options(char **words, struct check *ret)
 			ret->json = true;
 		else if (is(*words, "--running"))
 			ret->running = true;
+		else if (strncmp(*words, "--root=", 7) == 0)
+			ret->root = *words + 7;
+		else if (is(*words, "--root") && words[1])
+			ret->root = *++words;
+		else if (is(*words, "--root"))
+			wrong_check("--root", ": needs a value");
 		else
 			wrong_check(*words, ": no such option");
 	}
@@ -94,7 +101,22 @@ static void check_options(char **words, struct check *ret)
 		ret->seconds = seconds_of(words[0]);
 	else if (!ret->running && !words[0])
 		wrong_check("no program", "");
+	if (ret->running && ret->root)
+		wrong_check("--root", ": cannot be used with --running");
 	ret->program = words[0];
+}
+
+/* From here on all files are those of the system below root. Nothing of it is executed. */
+static void enter_root(const char *root)
+{
+	/* This asks for the launcher's file, which may not be there. */
+	installed_self();
+	/* Who is not root may do it in a user namespace, if the kernel allows these. */
+	if (chroot(root) != 0 && (errno != EPERM || unshare(CLONE_NEWUSER) != 0 || chroot(root) != 0))
+		die(errno == EPERM ? EXIT_OTHER : EXIT_USAGE, "check: --root %s: %s%s", root, strerror(errno),
+		    errno == EPERM ? "; only root may do that here" : "");
+	if (chdir("/") != 0)
+		die(EXIT_OTHER, "check: --root %s: %s", root, strerror(errno));
 }
 
 static _Noreturn void check(struct settings *s, char **words)
@@ -106,6 +128,8 @@ static _Noreturn void check(struct settings *s, char **words)
 
 	settings_refuse(s, "check", false);
 	check_options(words, &wanted);
+	if (wanted.root)
+		enter_root(wanted.root);
 	settings_from_environment(s);
 	if (!s->no_profiles && !wanted.running)
 		settings_from_profiles(s, (char *[]){ (char *)wanted.program, NULL });

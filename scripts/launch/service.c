@@ -27,7 +27,7 @@ _Noreturn void service(struct settings *s, char **words)
 	static char variables[FZ_OPTION_COUNT][4096];
 	char script[4096], count[16];
 	size_t word_count = 0, used = 0, next = 0;
-	const char *library, *loader_directory;
+	const char *library = "", *loader_directory = NULL;
 	char **all;
 
 	while (words[word_count])
@@ -51,8 +51,11 @@ _Noreturn void service(struct settings *s, char **words)
 	if (access(script, R_OK) != 0)
 		die(EXIT_OTHER, "cannot find %s, a part of fiberize; is it installed completely?", script);
 	snprintf(count, sizeof(count), "%zu", used);
-	library = installed_library(s->value[FZ_OPTION_ID_library])->path;
-	loader_directory = installed_loader_directory(library);
+	/* What was enabled can be disabled although the library has been removed. */
+	if (strcmp(words[0], "disable") != 0) {
+		library = installed_library(s->value[FZ_OPTION_ID_library])->path;
+		loader_directory = installed_loader_directory(library);
+	}
 	all[next++] = (char *)"/bin/sh";
 	all[next++] = script;
 	all[next++] = words[0];

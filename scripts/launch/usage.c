@@ -50,7 +50,7 @@ static void put_option(const struct fz_option *o, FILE *out)
 
 static const char run_text[] =
 	"usage: fiberize [run] [options] [--] PROGRAM [ARGS]\n"
-	"       fiberize [options] check [--json] {[--] PROGRAM | --running [SECONDS]}\n"
+	"       fiberize [options] check [--json] {[--root DIR] [--] PROGRAM | --running [SECONDS]}\n"
 	"       fiberize [options] bench [bench options] -- PROGRAM [ARGS]\n"
 #define FZ_COMMAND(name, operands, text) \
 	"       fiberize " #name " [" #name " options] " operands "\n"
@@ -85,7 +85,7 @@ void usage_run(FILE *out)
 
 void usage_check(FILE *out)
 {
-	fputs("usage: fiberize check [--json] [--] PROGRAM\n"
+	fputs("usage: fiberize check [--json] [--root DIR] [--] PROGRAM\n"
 	      "       fiberize check [--json] --running [SECONDS]\n"
 	      "\n"
 	      "Reports what kind of program PROGRAM is, whether it gains by fiberize, and what\n"
@@ -94,6 +94,8 @@ void usage_check(FILE *out)
 	      "  --running\n"
 	      "        look at all processes that run now, for SECONDS (default 3), and print\n"
 	      "        which would gain, how much at most, and what to type\n"
+	      "  --root DIR\n"
+	      "        PROGRAM is of the system below DIR, with its libc, library and profiles\n"
 	      "  --json\n"
 	      "        print the report as one JSON object\n"
 	      "  --help\n"

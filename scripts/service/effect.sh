@@ -2,8 +2,9 @@
 # shellcheck shell=sh disable=SC2034,SC2086,SC2154 # exit statuses are numbers; service.sh has the variables
 #
 # scripts/service/effect.sh - would the drop-in have an effect, and a good one? Sourced by service.sh.
-# Uses root, self, service, unit, library, lib, name, tab, die, is_yes, is_no and the exit statuses of service.sh, and
-# facts of unit.sh.  must_have_effect sets named, the library's name for LD_PRELOAD, and verdict.
+# Uses root, self, service, template, unit, library, lib, name, tab, die, is_yes, is_no and the exit statuses of service.sh, and
+# facts of unit.sh.  must_have_effect sets named, the library's name for LD_PRELOAD, verdict, and of the system calls
+# that SystemCallFilter= does not allow: added, those to be added, and without_io_uring, "yes" if it forbids these.
 
 # Prints the last EnvironmentFile= that sets LD_PRELOAD: it has priority over Environment= of a drop-in.
 overriding_file()
@@ -65,21 +66,53 @@ hidden_by()
 	done
 }
 
-# path_of PROGRAM: prints its path, or nothing.  The program behind env(1) may be a name without a path, which is searched
-# for in the folders that systemd searches.
-path_of()
+# specified TEXT: prints it with the specifiers (%i ...) that follow from the service's name; others stay as they are
+specified()
 {
 	case $1 in
-	*/*) printf '%s' "$root$1" ;;
-	?*)
+	*%*) ;;
+	*)
+		printf '%s' "$1"
+		return
+		;;
+	esac
+	whole=${service%.service} prefix=${service%.service} instance=
+	case $whole in
+	*@*) prefix=${whole%%@*} instance=${whole#*@} ;;
+	esac
+	rules="s/%p/$prefix/g"
+	# All instances of a template together have no name.
+	[ "$template" = "$service" ] && [ "$prefix" != "$whole" ] ||
+		rules="$rules; s/%n/$service/g; s/%N/$whole/g; s/%i/$instance/g"
+	case $instance in
+	*[-\\]*) ;;
+	*) rules="$rules; s/%I/$instance/g" ;;
+	esac
+	printf '%s' "$1" | sed "s/%%/$tab/g; $(printf '%s' "$rules" | sed 's/\\/&&/g'); s/$tab/%/g"
+}
+
+# path_of PROGRAM: prints its path, below the root.  The program behind env(1) may be a name without a path, which is
+# searched for in the folders that systemd searches.
+path_of()
+{
+	wanted=$(specified "$1")
+	case $wanted in
+	*/*) printf '%s' "$wanted" ;;
+	*)
 		for folder in /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin; do
-			if [ -f "$root$folder/$1" ]; then
-				printf '%s' "$root$folder/$1"
+			if [ -f "$root$folder/$wanted" ]; then
+				printf '%s' "$folder/$wanted"
 				return
 			fi
 		done
-		printf '%s' "$root/$1" ;;
+		printf '/%s' "$wanted" ;;
 	esac
+}
+
+# look_at PATH: prints the report of "fiberize check", which takes all files from below the root
+look_at()
+{
+	"$self" --no-profiles --library "$library" check ${root:+--root "$root"} "$1" 2>&1
 }
 
 # Sets named, the name by which LD_PRELOAD names the library: by ${LIB}, as the launcher does, if the service sees the link.
@@ -105,7 +138,7 @@ passes_by()
 	[ "$named" != "$library" ] || return 1
 	case $(fact_of "$1" kind) in
 	musl) ;;
-	'old glibc') ! grep -qF -e "$lib" "$(fact_of "$1" loader)" ;;
+	'old glibc') ! grep -qF -e "$lib" "$(file_of "$(fact_of "$1" loader)")" ;;
 	*) return 1 ;;
 	esac
 }
@@ -115,13 +148,31 @@ passes_by()
 others_must_run()
 {
 	bad=$(facts also | awk -F '\t' '!seen[$2]++' | while IFS="$tab" read -r key program; do
-		path=$(path_of "$program")
-		[ -f "$path" ] || continue
-		report=$("$self" --no-profiles --library "$root$library" check "$path" 2>/dev/null)
+		report=$(look_at "$(path_of "$program")")
 		[ $? -ne $EX_OTHER_LIBC ] || passes_by "$report" ||
 			printf '%s=%s: %s\n' "$key" "$program" "$(printf '%s\n' "$report" | sed -n 's/^verdict *cannot: [^:]*: //p')"
 	done | head -n 1)
 	[ -z "$bad" ] || die $EX_NO_EFFECT "$service: with the library one of its commands would end at once: $bad"
+}
+
+# A filter that ends the process at a call of the library would end a service that runs without it.  One that makes the call
+# fail does no harm.  What an administrator has forbidden by name is not given back.
+look_at_filter()
+{
+	added='' without_io_uring='' kind=$(facts filter)
+	[ -n "$kind" ] || return 0
+	found=$(systemd-analyze syscall-filter 2>/dev/null | awk -f "${0%/*}/filter.awk" -v "kind=$kind" \
+		-v "words=$(facts filter_word | tr '\n' ' ')" -v "number=$(facts SystemCallErrorNumber)")
+	! printf '%s\n' "$found" | grep -q -E '^(kills|denied) io_uring' || without_io_uring=yes
+	ends=$(printf '%s\n' "$found" | sed -n '/ io_uring/d; s/^kills //p' | head -n 1)
+	[ -z "$ends" ] ||
+		die $EX_NO_EFFECT "$service: its SystemCallFilter= would end it: ${ends#* } forbids ${ends% *}," \
+			"which the library calls; allow that, or set SystemCallErrorNumber=EPERM"
+	[ "$kind" = deny ] || added=$(
+		[ -n "$without_io_uring" ] || printf 'io_uring_setup io_uring_enter io_uring_register '
+		printf '%s\n' "$found" | sed -n '/ io_uring/d; s/^missing //p' | tr '\n' ' '
+	)
+	added=${added% }
 }
 
 must_have_effect()
@@ -141,13 +192,16 @@ must_have_effect()
 	[ -z "$hidden" ] || die $EX_NO_EFFECT "$service: $library is not there for it, because of $hidden"
 	drops=$(facts env_drops)
 	[ -z "$drops" ] || die $EX_NO_EFFECT "$service: its env takes LD_PRELOAD away by $drops; delete that first"
+	[ -n "$(facts exec)" ] ||
+		die $EX_NO_EFFECT "$service: it has no ExecStart=, so no program of it would run under fiberize"
+	look_at_filter
 	others_must_run
 	program=$(path_of "$(facts exec)")
-	if [ ! -e "$program" ]; then
-		verdict="is not there: $program; so nobody has looked whether it can run under fiberize"
+	if report=$(look_at "$program"); then
+		verdict=$(fact_of "$report" verdict)
 		return
 	fi
-	report=$("$self" --no-profiles --library "$root$library" check "$program") ||
-		die $EX_NO_EFFECT "$service: $(printf '%s\n' "$report" | sed -n 's/^verdict *cannot: //p')"
-	verdict=$(printf '%s\n' "$report" | sed -n 's/^verdict *//p')
+	reason=$(printf '%s\n' "$report" | sed -n 's/^verdict *cannot: //p; s/^fiberize: //p')
+	[ "$reason" = "$program: no such program" ] || die $EX_NO_EFFECT "$service: $reason"
+	verdict="is not there: $program; so nobody has looked whether it can run under fiberize"
 }

@@ -5,7 +5,8 @@
 #
 #	service.sh COMMAND SELF LIBRARY LIB COUNT [VARIABLE=VALUE...] [--root DIR] SERVICE
 #
-# SELF is the path of the launcher.  The drop-in preloads LIBRARY and sets the variables; COUNT is their number.
+# SELF is the path of the launcher.  The drop-in preloads LIBRARY, empty for "disable", and sets the variables; COUNT is
+# their number.
 # LIB is what $LIB stands for, for this machine's loader, if LD_PRELOAD can name LIBRARY by it; otherwise empty.
 set -u
 export LC_ALL=C
@@ -22,6 +23,7 @@ EX_OTHER_LIBC=119
 
 name=50-fiberize.conf
 mark='# Written by "fiberize enable"; "fiberize disable" removes it.'
+may_be='is the file system read-only, or are you not root?'
 tab=$(printf '\t')
 newline='
 '
@@ -94,21 +96,16 @@ preload_value()
 		done
 }
 
-denies_io_uring()
-{
-	[ "$(facts filter)" = deny ] && facts filter_word | grep -qx -e '@aio' -e 'io_uring_setup' -e 'io_uring_enter'
-}
-
 print_dropin()
 {
 	printf '%s\n[Service]\nEnvironment=%s\n' "$mark" "$(quoted "LD_PRELOAD=$(preload_value)")"
 	for variable; do
 		printf 'Environment=%s\n' "$(quoted "$(printf '%s' "$variable" | sed 's/%/%%/g')")"
 	done
-	if [ "$(facts filter)" = allow ]; then
-		printf '# Added to the calls that the unit allows.\n'
-		printf 'SystemCallFilter=io_uring_setup io_uring_enter io_uring_register\n'
-	elif denies_io_uring; then
+	if [ -n "$added" ]; then
+		printf '# Added to the calls that the unit allows.\nSystemCallFilter=%s\n' "$added"
+	fi
+	if [ -n "$without_io_uring" ]; then
 		printf '# The unit forbids io_uring.\nEnvironment=FIBERIZE_BACKEND=epoll\n'
 	fi
 }
@@ -125,11 +122,8 @@ explain()
 	[ -z "${verdict-}" ] || printf '  its program %s\n' "$verdict"
 	! is_yes "$(facts MemoryDenyWriteExecute)" || means MemoryDenyWriteExecute yes \
 		"calls inside libc (stdio, names of hosts) hold a kernel thread each while they wait; the rest is as without"
-	if [ "$(facts filter)" = allow ]; then
-		means SystemCallFilter ... 'the drop-in allows io_uring, too'
-	elif denies_io_uring; then
-		means SystemCallFilter '~...' 'it forbids io_uring, so fibers wait by epoll'
-	fi
+	[ -z "$added" ] || means SystemCallFilter ... "the drop-in allows what the library calls, too: $added"
+	[ -z "$without_io_uring" ] || means SystemCallFilter '~...' 'it forbids io_uring, so fibers wait by epoll'
 	for key in PrivateTmp RestrictNamespaces LimitMEMLOCK; do
 		value=$(facts $key)
 		[ -z "$value" ] || is_no "$value" || means $key "$value" 'no matter: the library does not need what this takes away'
@@ -194,15 +188,15 @@ enable_service()
 	before=$(verify)
 	text=$(print_dropin "$@")
 	mkdir -p "$folder_of_dropin" 2>/dev/null ||
-		die $EX_CANNOT_CHANGE "$folder_of_dropin: cannot be made; is the file system read-only, or are you not root?"
+		die $EX_CANNOT_CHANGE "$folder_of_dropin: cannot be made; $may_be"
 	temporary=$(mktemp "$folder_of_dropin/.fiberize.XXXXXX" 2>/dev/null) ||
-		die $EX_CANNOT_CHANGE "$folder_of_dropin: cannot be written"
+		die $EX_CANNOT_CHANGE "$folder_of_dropin: cannot be written; $may_be"
 	kept=
 	trap 'roll_back; exit 130' HUP INT TERM
 	if ! keep_dropin || ! printf '%s\n' "$text" 2>/dev/null >"$temporary" || ! chmod 644 "$temporary" ||
 		! mv -f "$temporary" "$dropin"; then
 		roll_back
-		die $EX_CANNOT_CHANGE "$dropin: cannot be written"
+		die $EX_CANNOT_CHANGE "$dropin: cannot be written; is the disk full?"
 	fi
 	# Only new mistakes count: the unit may have had others before.
 	wrong=$(verify | grep -vxF -e "$before" | head -n 1)
@@ -229,7 +223,7 @@ disable_service()
 		return
 	fi
 	must_be_ours
-	rm -f "$dropin" 2>/dev/null || die $EX_CANNOT_CHANGE "$dropin: cannot be removed"
+	rm -f "$dropin" 2>/dev/null || die $EX_CANNOT_CHANGE "$dropin: cannot be removed; $may_be"
 	rmdir "$folder_of_dropin" 2>/dev/null
 	reload || die $EX_CANNOT_CHANGE "$dropin is removed, but systemctl daemon-reload has failed: run it again"
 	printf '%s: removed; from its next start on; now: systemctl restart %s\n' "$dropin" "${service%.service}" \

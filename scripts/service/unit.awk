@@ -8,7 +8,7 @@
 #	preload_file		the last file that sets it, or empties Environment=
 #	file			each EnvironmentFile=, in order, with its "-"
 #	unset			LD_PRELOAD, if UnsetEnvironment= names it
-#	filter, filter_word	of SystemCallFilter=: "allow" or "deny", and each word
+#	filter, filter_word	of SystemCallFilter=: "allow" or "deny", and each word, with a "!" if it takes back
 #	exec			the first command of ExecStart=, without its prefixes; if that is env(1), the
 #				program that env executes, which may be a name without a path
 #	env_drops		the argument of that env(1) that removes LD_PRELOAD, if there is one
@@ -75,7 +75,6 @@ function filter(value,	words, count, i, denies)
 	count = split_words(value, words)
 	# "!word" takes back what the filter says of word: it has ~ in a filter that allows, or none in one that denies.
 	for (i = 1; i <= count; i++) {
-		sub(/:.*/, "", words[i])
 		filter_words[++filter_count] = (denies == (kind == "deny") ? "" : "!") words[i]
 	}
 }

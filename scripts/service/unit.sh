@@ -61,9 +61,25 @@ find_unit()
 		hops=$((hops + 1))
 		[ $hops -lt 10 ] || die $EX_NO_SERVICE "$asked: its links lead in a circle"
 	done
-	unit=$found
+	unit=$(file_of "${found#"$root"}")
+	[ -e "$unit" ] || die $EX_CANNOT_CHANGE "$asked: $found is a link to nothing; mend or remove it"
+	[ -f "$unit" ] || die $EX_CANNOT_CHANGE "$asked: $unit is not a file; mend or remove it"
 	[ -s "$unit" ] || die $EX_CANNOT_CHANGE "$asked: it is masked by $unit, which is empty"
 	[ -r "$unit" ] || die $EX_NO_SERVICE "$unit: cannot be read"
+}
+
+# file_of PATH: prints the file that PATH is for whom runs below the root, where links may be absolute
+file_of()
+{
+	path=$1
+	for _ in 1 2 3 4 5 6 7 8; do
+		target=$(readlink "$root$path") || break
+		case $target in
+		/*) path=$target ;;
+		*) path=${path%/*}/$target ;;
+		esac
+	done
+	printf '%s' "$root$path"
 }
 
 is_below()

@@ -371,6 +371,31 @@ if command -v musl-gcc >/dev/null; then
 	says "$work/musl" .kind musl
 fi
 
+# ---- a system that does not run
+
+tree=$work/tree
+mkdir -p "$tree/bin"
+ldd "$work/threads" | grep -o '/[^ ]*' | xargs cp --parents -t "$tree" "$library" || fail 'root' 'cp has failed'
+must cp "$work/threads" "$tree/bin/only-there"
+printf '#!/bin/only-there\n' >"$tree/bin/script"
+must chmod 755 "$tree/bin/script"
+ln -s /bin/script "$tree/bin/link"
+# below FILTER PROGRAM: what jq makes of the report
+below()
+{
+	"$fiberize" --library "$library" check --root "$tree" --json "$2" | jq -r "$1"
+}
+same 'root: a program that is only there' '/bin/only-there dynamic' "$(below '"\(.program) \(.kind)"' only-there)"
+same 'root: its script, by an absolute link' '0 /bin/only-there' "$(below '"\(.code) \(.objects[0].path)"' link)"
+same 'root: no program of this system' 127 "$(below .code "$work/threads")"
+rm "$tree$(readelf -lW /bin/sh | sed -n 's/.*program interpreter: \(.*\)]/\1/p')"
+same 'root: its loader' 'missing loader' "$(below .kind only-there)"
+refused 'root: no directory' 2 '*--root /nonexistent: No such file*' "$fiberize" check --root=/nonexistent true
+refused 'root: no value' 2 '*--root: needs a value*' "$fiberize" check --root
+refused 'root: of processes' 2 '*--root: cannot be used with --running*' "$fiberize" check --root / --running
+refused 'root: no library' 115 '*/libfiberize.so: no such library*' \
+	"$fiberize" --library /no/libfiberize.so check --root "$tree" true
+
 # ---- it must not keep the user waiting: the CPU time beyond that of any program, of
 # which others on the machine may make more, and hardly less
 

@@ -31,6 +31,10 @@ begin "$fiberize" --library "$work/replaced.so" "$helpers/busy" idle
 replaced=$pid
 must cp "$library" "$work/new.so"
 must mv "$work/new.so" "$work/replaced.so"
+must cp "$library" "$work/removed.so"
+begin "$fiberize" --library "$work/removed.so" "$helpers/busy" idle
+removed=$pid
+must rm "$work/removed.so"
 
 # A description of a form that is not known yet, one that lacks an entry, and one without a version; one with
 # an object that is larger than any number, and one with more entries than there can be.
@@ -80,7 +84,10 @@ same 'epoll' 'epoll 1 5' "$(of "$poll" '"\(.backend) \(.processors) \(.threads)"
 since=$(of "$poll" .since)
 yes 'since when' [ "$((since - began))" -ge -2 ] && yes 'not later than now' [ "$since" -le "$(date +%s)" ]
 same 'dormant' 'null no thread was made yet' "$(of "$dormant" '"\(.backend) \(.note)"')"
-same 'replaced' "true null $version 5" "$(of "$replaced" '"\(.replaced) \(.note) \(.version) \(.threads)"')"
+same 'replaced' "true false null $version 5" \
+	"$(of "$replaced" '"\(.replaced) \(.removed) \(.note) \(.version) \(.threads)"')"
+same 'removed' "false true null $version 5" \
+	"$(of "$removed" '"\(.replaced) \(.removed) \(.note) \(.version) \(.threads)"')"
 same 'another form' 'its library is of another version: use the fiberize that came with it ? null' \
 	"$(of "$later" '"\(.note) \(.version) \(.backend)"')"
 same 'lacks an entry' "its library is of another version: use the fiberize that came with it $version null" \
@@ -111,6 +118,7 @@ run "$fiberize" status
 like 'text: head' '     PID NAME *' "$out"
 like 'text' "*$newline* $poll busy  *$version  *epoll  * 1 * 5  *-  20??-??-?? ??:??:??$newline*" "$out"
 like 'text: replaced' "*$newline* $replaced busy *  its library was replaced: a restart takes the new one*" "$out"
+like 'text: removed' "*$newline* $removed busy *  its library was removed: after a restart it runs natively*" "$out"
 
 # ---- what was measured
 

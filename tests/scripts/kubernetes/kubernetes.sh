@@ -92,6 +92,22 @@ run "$fiberize" kubernetes --image a --layout "$work/layout"
 like 'a layout: its architecture' "*\['$own'\]*" "$out"
 refused 'an image of another architecture' 102 "*layout: an image for $own, not for $other;*" \
 	"$fiberize" kubernetes --image a --layout "$work/layout" --arch $other
+cp -r "$work/layout" "$work/damaged"
+# layout NAME: refuses a layout that has no image of ours
+layout()
+{
+	refused "$1" 102 '*damaged: not an OCI image layout that is for amd64 or arm64; make oci*' \
+		timeout 30 "$fiberize" kubernetes --image a --layout "$work/damaged"
+}
+jq '.manifests[0].platform.architecture = "s390x"' "$work/layout/index.json" >"$work/damaged/index.json"
+layout 'a layout of an architecture that fiberize is not for'
+jq '.manifests[0].platform.architecture = "a\u0027] || true"' "$work/layout/index.json" >"$work/damaged/index.json"
+layout 'a layout with something else for an architecture'
+echo '{"manifests":[{"digest":"sha256:circle"}]}' >"$work/damaged/index.json"
+cp "$work/damaged/index.json" "$work/damaged/blobs/sha256/circle"
+layout 'a layout that leads in a circle'
+refused 'an architecture that fiberize is not for' 102 '*--arch s390x: fiberize is for amd64 and arm64 alone; *' \
+	"$fiberize" kubernetes --image a --arch amd64,s390x
 refused 'no layout' 102 '*not an OCI image layout*' "$fiberize" kubernetes --image a --layout "$work"
 
 # ---- clusters

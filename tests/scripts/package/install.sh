@@ -52,6 +52,7 @@ cat >"$work/want" <<END
 ./usr/libexec/fiberize/echo_client
 ./usr/libexec/fiberize/facts.awk
 ./usr/libexec/fiberize/figures.awk
+./usr/libexec/fiberize/filter.awk
 ./usr/libexec/fiberize/inspect
 ./usr/libexec/fiberize/json.awk
 ./usr/libexec/fiberize/kubernetes.sh
@@ -197,6 +198,7 @@ completes 'fiberize check --h' --help
 completes 'fiberize to' top
 completes 'fiberize top --b' --batch
 completes 'fiberize check --run' --running
+completes 'fiberize check --ro' --root
 completes 'fiberize ena' enable
 completes 'fiberize disable --ro' --root
 for service in /{etc,usr/lib}/systemd/system/??*.service; do

@@ -108,6 +108,11 @@ release()
 	must mount -t proc none "$other/proc"
 	at_exit umount -l "$other/etc" "$other/fiberize" "$other/proc"
 	must install -m 755 "$stub" "$library" "$other/fiberize"
+	run "$fiberize" --no-profiles --library /fiberize/libfiberize.so check --root "$other" /bin/xz
+	case $wanted in
+	yes)	like "glibc $glibc: check" '0:*kind        dynamic*' "$code:$out" ;;
+	no)	like "glibc $glibc: check" '119:*its libc, */libc.so.6, has no GLIBC_*' "$code:$out" ;;
+	esac
 	is_on "glibc $glibc: natively" no chroot "$other" /bin/cat $maps
 	echo /fiberize/libfiberize-preload.so >"$other/etc/ld.so.preload"
 	is_on "glibc $glibc: no profile" no chroot "$other" /bin/cat $maps

@@ -8,17 +8,12 @@
 . "$(dirname "$0")/../../lib/judge.inc"
 # shellcheck source=tests/lib/booted.inc
 . "$(dirname "$0")/../../lib/booted.inc"
+# shellcheck source=tests/lib/service.inc
+. "$(dirname "$0")/../../lib/service.inc"
 need systemd-analyze systemctl setpriv
-export SYSTEMD_LOG_LEVEL=warning
 
 # ---- a system that does not run
 
-tree=$work/tree
-units=$tree/usr/lib/systemd/system
-etc=$tree/etc/systemd/system
-mkdir -p "$units" "$etc" "$tree/bin" "$tree/${build#/}"
-must cp "$library" "$tree/$library"
-must cp "$helpers/busy" "$tree/bin/server"
 # Makes the link by which the loader of this glibc finds the library in that system, in the folder $links.
 link_for_loader()
 {
@@ -29,39 +24,6 @@ link_for_loader()
 	must ln -sfr "$tree$library" "$tree$links"
 }
 
-# unit NAME [LINE...]: with these lines in [Service]
-unit()
-{
-	printf '%s\n' '[Unit]' 'DefaultDependencies=no' '[Service]' 'ExecStart=/bin/server idle' "${@:2}" \
-		>"$units/$1.service"
-}
-
-# drop-in of NAME
-dropin()
-{
-	echo "$etc/$1.service.d/50-fiberize.conf"
-}
-
-service()
-{
-	run "$fiberize" "$1" --root "$tree" "${@:2}"
-}
-
-# state: all that is below etc, with what the files have; not when a folder had a temporary one
-state()
-{
-	find "$etc" -printf '%p %y %m %u %g %l\n' -type f -printf '%T@ %i\n' -exec cksum {} +
-}
-
-# refuses NAME CODE PATTERN: enable is refused, and no file below etc is another one than before
-refuses()
-{
-	local before
-	before=$(state)
-	refused "enable $1" "$2" "$3" "$fiberize" enable --root "$tree" "$1"
-	same "enable $1: nothing half done" "$before" "$(state)"
-}
-
 # full NAME WHAT: a limit of the size of files stands for a full disk; what is said goes into a pipe
 full()
 {
@@ -69,7 +31,7 @@ full()
 	before=$(state)
 	err=$(trap '' XFSZ; ulimit -f 0; "$fiberize" enable --root "$tree" "$1" 2>&1)
 	code=$?
-	same "a full disk, $2" "101:fiberize: $(dropin "$1"): cannot be written" "$code:$err"
+	same "a full disk, $2" "101:fiberize: $(dropin "$1"): cannot be written; is the disk full?" "$code:$err"
 	same "a full disk, $2: nothing half done" "$before" "$(state)"
 }
 
@@ -86,7 +48,7 @@ run sh -c '"$1" enable --root "$2" plain >/dev/full' - "$fiberize" "$tree"
 like 'enable: what cannot be said' "1:*: standard output: cannot be written; $(dropin plain) is in place" "$code:$err"
 unit not_there ExecStart= ExecStart=/usr/sbin/not-there
 service enable not_there
-like 'a program that is not there' "0:*its program is not there: $tree/usr/sbin/not-there; so nobody has looked*" "$code:$out"
+like 'a program that is not there' "0:*its program is not there: /usr/sbin/not-there; so nobody has looked*" "$code:$out"
 service disable not_there
 service status plain.service
 like 'then: status' "0:plain.service: enabled by $(dropin plain)*$library*" "$code:$out"
@@ -105,6 +67,12 @@ same 'options' "Environment=\"FIBERIZE_BACKEND=epoll\"${newline}Environment=\"FI
 	"$(grep FIBERIZE_ "$(dropin plain)" | sort)"
 run env FIBERIZE_PROCESSORS=3 "$fiberize" enable --root "$tree" plain
 same 'variables of the user are not the service'"'s" '' "$(grep FIBERIZE_ "$(dropin plain)")"
+mkdir "$work/gone"
+must cp -r "$fiberize" "$build/libexec" "$work/gone"
+refused 'the library is gone: enable' 115 '*neither installed nor built*' "$work/gone/fiberize" enable --root "$tree" plain
+run "$work/gone/fiberize" disable --root "$tree" plain
+like 'the library is gone: disable' "0:$(dropin plain): removed; *" "$code:$out$err"
+service enable plain
 printf '# mine\n[Service]\nUser=x\n' >"$(dropin plain)"
 refuses plain 101 '*not written by fiberize enable*'
 refused 'disable: a file of the user' 101 '*not written by*' "$fiberize" disable --root "$tree" plain
@@ -133,6 +101,16 @@ refuses empty 101 '*masked*'
 ln -s b.service "$etc/a.service"
 ln -s a.service "$etc/b.service"
 refuses a 100 '*circle*'
+ln -s /nowhere.service "$etc/nowhere.service"
+refuses nowhere 101 '*/nowhere.service is a link to nothing; mend or remove it'
+mkdir "$etc/folder.service"
+refuses folder 101 '*/folder.service is not a file; mend or remove it'
+ln -s /opt/linked.service "$etc/linked.service"
+must mkdir -p "$tree/opt"
+must cp "$units/plain.service" "$tree/opt/linked.service"
+service enable linked
+same 'a link that is absolute below the root' 0: "$code:$err"
+service disable linked
 touch "$etc/plain.service.d"
 refuses plain 101 '*cannot be made*'
 rm "$etc/plain.service.d"
@@ -181,6 +159,15 @@ rm "$units/dropped.service"
 service disable dropped
 same 'disable: the unit has gone before' '0:10-y.conf' "$code:$(ls -A "$etc/dropped.service.d")"
 rm -r "$etc/dropped.service.d"
+unit instances@ ExecStart= 'ExecStart=/bin/%i%%'
+must cp "$tree/bin/static" "$tree/bin/of-one%"
+refuses instances@of-one 102 "*: /bin/of-one%: statically linked*"
+unit instances@ ExecStart= 'ExecStart=/bin/%i'
+service enable instances@
+like 'a program that no instance says' "0:*its program is not there: /bin/%i; *" "$code:$out"
+service disable instances@
+unit only_stops ExecStart= 'ExecStop=/bin/server idle' Type=oneshot
+refuses only_stops 102 '*it has no ExecStart=, so no program of it would run under fiberize'
 unit behind_env
 sed -i 's#/bin/server.*#/usr/bin/env -u A B=c static -x#' "$units/behind_env.service"
 refuses behind_env 102 '*statically linked*'
@@ -215,23 +202,24 @@ fi
 # A libc without the versions that the library needs, and two loaders: that of this system, and one that has another $LIB.
 printf 'void f(void) { }\n' >"$work/libc.c"
 printf 'int main(void) { return 0; }\n' >"$work/main.c"
-must mkdir "$work/old"
-must "$CC" -shared -nostdlib -Wl,-soname,libc.so.6 -o "$work/old/libc.so.6" "$work/libc.c"
+must mkdir "$tree/old"
+must "$CC" -shared -nostdlib -Wl,-soname,libc.so.6 -o "$tree/old/libc.so.6" "$work/libc.c"
 loader=$(readelf -lW /bin/sh | sed -n 's/.*program interpreter: \(.*\)]/\1/p')
 link_for_loader
 lib=${links#"${library%/*}/"}
-must sed "s#$lib#${lib//?/x}#g" "$loader" >"$work/old/ld.so"
-must chmod 755 "$work/old/ld.so"
-must "$CC" -Wl,-rpath,"$work/old" -o "$tree/bin/old" "$work/main.c"
-must "$CC" -Wl,-rpath,"$work/old" -Wl,--dynamic-linker="$work/old/ld.so" -o "$tree/bin/older" "$work/main.c"
+must sed "s#$lib#${lib//?/x}#g" "$loader" >"$tree/old/real.so"
+must chmod 755 "$tree/old/real.so"
+must ln -s /old/real.so "$tree/old/ld.so"
+must "$CC" -Wl,-rpath,/old -o "$tree/bin/old" "$work/main.c"
+must "$CC" -Wl,-rpath,/old -Wl,--dynamic-linker=/old/ld.so -o "$tree/bin/older" "$work/main.c"
 unit old_libc ExecStartPre=/bin/old
-refuses old_libc 102 '*would end at once: ExecStartPre=/bin/old: its libc, */old/libc.so.6, has no GLIBC_*'
+refuses old_libc 102 '*would end at once: ExecStartPre=/bin/old: its libc, /old/libc.so.6, has no GLIBC_*'
 unit old_libc ExecStartPre=/bin/older
 service enable old_libc
 same 'an older glibc whose loader goes elsewhere' 0: "$code:$err"
 service disable old_libc
 must rm -r "$tree${library%/*}"/lib*/
-refuses old_libc 102 '*would end at once: ExecStartPre=/bin/older: its libc, */old/libc.so.6, has no GLIBC_*'
+refuses old_libc 102 '*would end at once: ExecStartPre=/bin/older: its libc, /old/libc.so.6, has no GLIBC_*'
 link_for_loader
 # shellcheck disable=SC2016 # the loader expands it
 unit plain 'Environment=LD_PRELOAD=/a.so:/x/libfiberize.so:/y/$LIB/libfiberize-preload.so:/z/${LIB}/libfiberize.so'
@@ -269,10 +257,20 @@ for folder in run/systemd/transient run/systemd/generator.late; do
 	service disable hidden
 	must mv "$tree/$folder/hidden.service" "$units"
 done
+libc=$(ldd "$helpers/busy" | awk '$1 == "libc.so.6" { print $3 }')
+must mv "$tree$libc" "$work/libc"
+must cp "$tree/old/libc.so.6" "$tree$libc"
+refuses plain 102 "*plain.service: /bin/server: its libc, */libc.so.6, has no GLIBC_*"
+must mv "$work/libc" "$tree$libc"
+must mv "$tree$loader" "$work/loader"
+refuses plain 102 "*plain.service: /bin/server: its loader $loader does not exist"
+must mv "$work/loader" "$tree$loader"
 unit odd 'Environment=LD_PRELOAD=/a%Zb.so'
 refuses odd 101 '*systemd-analyze verify*'
 mv "$tree/$library" "$tree/library"
 refuses plain 102 '*not there below *'
+echo damaged >"$tree/$library"
+refuses plain 102 "*plain.service: $library: not a shared library"
 mv "$tree/library" "$tree/$library"
 
 # ---- what other settings mean
@@ -291,13 +289,6 @@ case $library in
 	like 'PrivateTmp' '*PrivateTmp=yes: no matter*' "$out"
 	;;
 esac
-unit forbids 'SystemCallFilter=~@aio @mount'
-service enable forbids
-has 'io_uring is forbidden' "$(dropin forbids)" '^Environment=FIBERIZE_BACKEND=epoll'
-same 'and stays so' 0 "$(grep -c SystemCallFilter "$(dropin forbids)")"
-unit mounts 'SystemCallFilter=~@mount'
-service enable mounts
-same 'something else is forbidden' 0 "$(grep -c -e SystemCallFilter -e BACKEND "$(dropin mounts)")"
 
 # ---- command lines
 
@@ -337,7 +328,7 @@ look()
 	code=$?
 	echo "$1 $2: $code $(sed -n 's/^ *[0-9][0-9]* server  *[^ ]* *\([^ ]*\) .*/\1/p' said)"
 }
-for name in live strict filtered; do
+for name in live strict filtered narrow; do
 	systemctl start $name
 	look $name before
 	"$fiberize" enable $name >/dev/null
@@ -359,6 +350,7 @@ WORK
 unit live
 unit strict MemoryDenyWriteExecute=yes SystemCallFilter=@system-service
 unit filtered 'SystemCallFilter=~@aio'
+unit narrow 'SystemCallFilter=@basic-io @file-system @process @signal ioctl'
 unit env0
 unit env1 'Environment=A=b "LD_PRELOAD=/a.so" C=d'
 unit env2 'Environment=LD_PRELOAD=/a.so' 'Environment=' 'Environment=LD_PRELOAD=/b.so:/c.so'
@@ -366,7 +358,7 @@ unit env2 'Environment=LD_PRELOAD=/a.so' 'Environment=' 'Environment=LD_PRELOAD=
 unit env3 'Environment=LD_PRELOAD=/a.so \' '# a comment' '  D=e' '; one more' "Environment='B=x LD_PRELOAD=/no.so'"
 unit env4 'Environment="B=\"q\" LD_PRELOAD=/no.so" LD_PRELOAD=/%p.so'
 unit env5 'Environment=LD_PRELOAD=/a.so' '[X-Other]' 'Environment=LD_PRELOAD=/other.so'
-for name in live strict filtered env0 env1 env2 env3 env4 env5; do
+for name in live strict filtered narrow env0 env1 env2 env3 env4 env5; do
 	sed -i "s#/bin/server#$tree/bin/server#" "$units/$name.service"
 done
 rm -rf "$units/masked.service" "$units"/odd.service
@@ -379,7 +371,7 @@ for n in 0 1 2 3 4 5; do
 done
 run "$fiberize" check --json "$helpers/busy"
 backend=$(jq -r .backend <<<"$out")
-for name in live strict filtered; do
+for name in live strict narrow filtered; do
 	[ $name != filtered ] || backend=epoll
 	same "$name: before, enabled, restarted, disabled" \
 		"before: 99 ;enabled: 0 ;restarted: 0 $backend;disabled: 99 ;" \
