@@ -225,6 +225,12 @@ AGAIN:	atomic {
 	:: else ->
 push_idle:	d_step { assert(!idle[me]); wakeup[me] = false; idle[me] = true }
 	fi;
+note_idle:	d_step {
+		if
+		:: want_carrier -> poked = true
+		:: else
+		fi
+	}
 end_await: wakeup[me];
 PICKS:	next = IDLE;
 pick:	atomic {
@@ -419,26 +425,34 @@ push:		queue++;
 	od
 }
 
-/* fz_processor_take() of the processor that was `seen`.  failed: no carrier is idle. */
+/* fz_processor_take() of the processor that was `seen`.  failed: no carrier is idle, at two looks. */
 inline take()
 {
-	heir = NONE;
-	if
-	:: PLANTED(taken_by_store) -> atomic { owner = W(NONE, RUNTIME); inside++; assert(inside == 1); done = true }
-	:: else ->
-take_away:	d_step { swap(seen, NONE) }
-	fi;
-	if
-	:: done ->
+	do
+	:: true ->
+		heir = NONE;
+		if
+		:: PLANTED(taken_by_store) -> atomic { owner = W(NONE, RUNTIME); inside++; assert(inside == 1); done = true }
+		:: else ->
+take_away:		d_step { swap(seen, NONE) }
+		fi;
+		if
+		:: !done -> break
+		:: else
+		fi;
 		hand_off(NONE);
 		if
-		:: heir == NONE ->
-take_failed:		d_step { pass(NONE, W(CARRIER(seen), ANNOUNCED)) }
-			in_use = !PLANTED(failure_forgotten)
+		:: heir != NONE -> break
 		:: else
+		fi;
+take_failed:	d_step { pass(NONE, W(CARRIER(seen), ANNOUNCED)); seen = W(CARRIER(seen), ANNOUNCED) }
+		in_use = !PLANTED(failure_forgotten);
+lacks:		want_carrier = !PLANTED(failure_forgotten);
+look_idle:	if
+		:: idle[1] || idle[2] || idle[3]
+		:: else -> break
 		fi
-	:: else
-	fi
+	od
 }
 
 /*
