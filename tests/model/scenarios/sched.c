@@ -92,6 +92,40 @@ static void brief(int i)
 SCENARIO(brief) = { .name = "brief", .what = "2 brief calls that take their time, a third fiber wants the processor",
 	.processors = 1, .fibers = 3, .thread = brief, .finish = all_rounds };
 
+/*
+ * The native thread takes the processor as the monitor does when a call of the program lasts, and tries again until the
+ * processor has a carrier: an idle one, or one that comes back from a call.
+ */
+static void taken_as_user(int i)
+{
+	struct fz_processor *p = &fz_sched.processors[0];
+	uintptr_t owner = p->owner;
+	bool taken;
+
+	if (i < 2) {
+		announced(i);
+		return;
+	}
+	if ((owner & FZ_OWNER_STATE_MASK) != FZ_OWNER_USER)
+		return;
+	fz_enter_runtime(fz_self());
+	taken = fz_processor_take(p, owner);
+	while (!taken && ((owner = p->owner) & FZ_OWNER_STATE_MASK) == FZ_OWNER_ANNOUNCED) {
+		real_call();
+		taken = fz_processor_take(p, owner);
+	}
+	fz_leave_runtime(fz_self());
+}
+
+static void two_rounds(void)
+{
+	MODEL_CHECK(rounds == 2, "%d rounds", rounds);
+}
+
+SCENARIO(taken_as_user) = { .name = "taken_as_user",
+	.what = "a processor is taken from the program while its carrier comes back", .processors = 1, .fibers = 2,
+	.natives = 1, .thread = taken_as_user, .finish = two_rounds };
+
 static void nap(int i)
 {
 	model_nap(i ? FZ_MSEC : 2 * FZ_MSEC);
@@ -252,11 +286,6 @@ static void take_or_wake(int i)
 		return;
 	}
 	rounds++;
-}
-
-static void two_rounds(void)
-{
-	MODEL_CHECK(rounds == 2, "%d rounds", rounds);
 }
 
 SCENARIO(ping_native) = { .name = "ping_native", .what = "a fiber and a native thread, the same",
