@@ -295,6 +295,15 @@ mv "$tree/library" "$tree/$library"
 
 # ---- what other settings mean
 
+must mkdir "$tree/etc/fiberize"
+touch "$tree/etc/fiberize/disable"
+service enable plain
+like 'all programs are switched off' "0:*$tree/etc/fiberize/disable is there: all programs run natively until it is removed*" \
+	"$code:$out"
+rm -r "$tree/etc/fiberize"
+service enable plain
+same 'and on again' "0:$(dropin plain)" "$code:$(grep -e /fiberize/disable -e "$etc" <<<"$out")"
+service disable plain
 unit strict MemoryDenyWriteExecute=yes 'SystemCallFilter=@system-service' RestrictNamespaces=yes User=www
 service enable strict
 like 'MemoryDenyWriteExecute' '*MemoryDenyWriteExecute=yes: calls inside libc*' "$out"
