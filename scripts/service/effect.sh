@@ -99,7 +99,8 @@ path_of()
 	case $wanted in
 	*/*) printf '%s' "$wanted" ;;
 	*)
-		for folder in /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin; do
+		folders_of_programs=$(facts ExecSearchPath | tr ':' ' ')
+		for folder in ${folders_of_programs:-/usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin}; do
 			if [ -f "$root$folder/$wanted" ]; then
 				printf '%s' "$folder/$wanted"
 				return

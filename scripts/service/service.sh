@@ -120,6 +120,8 @@ explain()
 {
 	[ -z "$(facts preload)" ] || printf '  LD_PRELOAD: kept, behind the library: %s\n' "$(facts preload)"
 	[ -z "${verdict-}" ] || printf '  its program %s\n' "$verdict"
+	[ ! -e "$root/etc/fiberize/disable" ] ||
+		printf '  %s is there: all programs run natively until it is removed\n' "$root/etc/fiberize/disable"
 	! is_yes "$(facts MemoryDenyWriteExecute)" || means MemoryDenyWriteExecute yes \
 		"calls inside libc (stdio, names of hosts) hold a kernel thread each while they wait; the rest is as without"
 	[ -z "$added" ] || means SystemCallFilter ... "the drop-in allows what the library calls, too: $added"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 #
-# scripts/service/unit.awk FILE... - reads the [Service] sections of a unit's files, named in the order in
-# which systemd reads them, and prints the settings that matter to a preloaded library, as lines
+# scripts/service/unit.awk FILE... - reads the [Service] sections of a unit's files, and [Manager] of those of systemd
+# itself, named in the order in which systemd reads them, and prints the settings that matter to a preloaded library, as lines
 # "KEY<tab>VALUE":
 #
-#	preload			LD_PRELOAD in Environment=
+#	preload			LD_PRELOAD in Environment=, or if that has none, in DefaultEnvironment= of systemd itself
 #	preload_file		the last file that sets it, or empties Environment=
 #	file			each EnvironmentFile=, in order, with its "-"
 #	unset			LD_PRELOAD, if UnsetEnvironment= names it
@@ -60,6 +60,16 @@ function environment(value,	words, count, i)
 			preload = substr(words[i], 12)
 			preload_file = FILENAME
 		}
+}
+
+function default_environment(value,	words, count, i)
+{
+	count = split_words(value, words)
+	if (!count)
+		default_preload = ""
+	for (i = 1; i <= count; i++)
+		if (index(words[i], "LD_PRELOAD=") == 1)
+			default_preload = substr(words[i], 12)
 }
 
 function filter(value,	words, count, i, denies)
@@ -160,22 +170,26 @@ function assign(key, value)
 function take(line,	at, key)
 {
 	if (line ~ /^\[/) {
-		in_service = line ~ /^\[Service\][ \t]*$/
+		section = line
+		sub(/[ \t]+$/, "", section)
 		return
 	}
 	at = index(line, "=")
-	if (!in_service || !at)
+	if (!at)
 		return
 	key = substr(line, 1, at - 1)
 	line = substr(line, at + 1)
 	sub(/[ \t]+$/, "", key)
 	sub(/^[ \t]+/, "", line)
 	sub(/[ \t]+$/, "", line)
-	assign(key, line)
+	if (section == "[Service]")
+		assign(key, line)
+	else if (section == "[Manager]" && key == "DefaultEnvironment")
+		default_environment(line)
 }
 
 FNR == 1 {
-	in_service = 0
+	section = ""
 	rest = ""
 }
 
@@ -194,8 +208,8 @@ FNR == 1 {
 }
 
 END {
-	if (has_preload)
-		print "preload\t" preload
+	if (has_preload || default_preload != "")
+		print "preload\t" (has_preload ? preload : default_preload)
 	if (preload_file != "")
 		print "preload_file\t" preload_file
 	for (i = 1; i <= file_count; i++)

@@ -102,6 +102,15 @@ unit_files()
 	done | awk -F '\t' -v ours="$name" '$1 != ours && !seen[$1]++' | sort -t "$tab" -k 1,1 | cut -f 2
 }
 
+# Prints the files of systemd itself: its environment is that of each service.
+manager_files()
+{
+	for file in "$root/etc/systemd/system.conf" "$root"/usr/lib/systemd/system.conf.d/*.conf \
+		"$root"/run/systemd/system.conf.d/*.conf "$root"/etc/systemd/system.conf.d/*.conf; do
+		[ ! -f "$file" ] || printf '%s\n' "$file"
+	done
+}
+
 # Prints folders of drop-ins by prefix: a-b-c.service also has a-b-.service.d and a-.service.d.
 prefixes()
 {
@@ -123,7 +132,7 @@ facts()
 
 read_unit()
 {
-	files=$(unit_files)
+	files=$(manager_files && unit_files)
 	IFS_before=$IFS
 	IFS='
 '

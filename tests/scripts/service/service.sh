@@ -168,6 +168,26 @@ like 'a program that no instance says' "0:*its program is not there: /bin/%i; *"
 service disable instances@
 unit only_stops ExecStart= 'ExecStop=/bin/server idle' Type=oneshot
 refuses only_stops 102 '*it has no ExecStart=, so no program of it would run under fiberize'
+unit searched ExecStart= ExecStart=tool ExecSearchPath=/nowhere:/opt/tools
+must mkdir -p "$tree/opt/tools"
+must cp "$tree/bin/static" "$tree/opt/tools/tool"
+refuses searched 102 '*: /opt/tools/tool: statically linked*'
+# What systemd itself gives to each service
+printf '[Manager]\nDefaultEnvironment=A=b "LD_PRELOAD=/m.so:/n.so"\n' >"$tree/etc/systemd/system.conf"
+unit all_have
+service enable all_have
+like 'an LD_PRELOAD of systemd: kept' '*LD_PRELOAD: kept, behind the library: /m.so:/n.so*' "$out"
+has 'an LD_PRELOAD of systemd: the drop-in' "$(dropin all_have)" ':/m.so:/n.so"$'
+unit all_have Environment=LD_PRELOAD=/a.so
+service enable all_have
+same 'an LD_PRELOAD of systemd: that of the unit counts more' 1 "$(grep -c 'libfiberize.so:/a.so"$' "$(dropin all_have)")"
+mkdir "$tree/etc/systemd/system.conf.d"
+printf '[Manager]\nDefaultEnvironment=\n[Other]\nDefaultEnvironment=LD_PRELOAD=/x.so' >"$tree/etc/systemd/system.conf.d/a.conf"
+unit all_have
+service enable all_have
+same 'an LD_PRELOAD of systemd that is taken back' 1 "$(grep -c 'libfiberize.so"$' "$(dropin all_have)")"
+service disable all_have
+rm -r "$tree"/etc/systemd/system.conf*
 unit behind_env
 sed -i 's#/bin/server.*#/usr/bin/env -u A B=c static -x#' "$units/behind_env.service"
 refuses behind_env 102 '*statically linked*'
@@ -275,6 +295,15 @@ mv "$tree/library" "$tree/$library"
 
 # ---- what other settings mean
 
+must mkdir "$tree/etc/fiberize"
+touch "$tree/etc/fiberize/disable"
+service enable plain
+like 'all programs are switched off' "0:*$tree/etc/fiberize/disable is there: all programs run natively until it is removed*" \
+	"$code:$out"
+rm -r "$tree/etc/fiberize"
+service enable plain
+same 'and on again' "0:$(dropin plain)" "$code:$(grep -e /fiberize/disable -e "$etc" <<<"$out")"
+service disable plain
 unit strict MemoryDenyWriteExecute=yes 'SystemCallFilter=@system-service' RestrictNamespaces=yes User=www
 service enable strict
 like 'MemoryDenyWriteExecute' '*MemoryDenyWriteExecute=yes: calls inside libc*' "$out"
