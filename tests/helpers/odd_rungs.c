@@ -11,6 +11,9 @@
 #include "odd_io.h"
 #include "odd_processes.h"
 
+#include <semaphore.h>
+#include <setjmp.h>
+
 /* ---- threads --------------------------------------------------------------------- */
 
 static pthread_t main_thread;
@@ -31,14 +34,19 @@ static void handle(int sig)
 	handled = 1;
 }
 
-/* A thread that keeps its kernel thread, since it was about to execute a program.  It alone accepts a signal. */
-static void *be_wired(void *arg)
+/* The calling thread keeps its kernel thread, since it was about to execute a program.  It alone accepts a signal. */
+static void accept_wired(void)
 {
 	char *argv[] = { "nothing", NULL };
 
 	CHECK_ERR(execv("/nothing", argv), ENOENT);
 	finish(begin(touch, NULL));
 	mask_signal(SIG_UNBLOCK, SIGRTMIN + 1);
+}
+
+static void *be_wired(void *arg)
+{
+	accept_wired();
 	event_post(&turn);
 	while (!handled)
 		usleep(500);
@@ -101,6 +109,121 @@ static void *send_signal(void *arg)
 	return arg;
 }
 
+static siginfo_t told;
+static sem_t called;
+
+static void note(int sig, siginfo_t *info, void *context)
+{
+	(void)sig;
+	(void)context;
+	told = *info;
+	CHECK_OK(sem_post(&called));
+}
+
+/* The signals find it in a call in which the library runs no handlers. */
+static void *wait_wired(void *arg)
+{
+	accept_wired();
+	event_post(&turn);
+	event_wait(&turn, 2);
+	return arg;
+}
+
+static void check_told(int code, int value)
+{
+	CHECK_INT(told.si_code, code);
+	CHECK_INT(told.si_pid, getpid());
+	if (code == SI_QUEUE)
+		CHECK_INT(told.si_value.sival_int, value);
+}
+
+/* The process's signals, each with what it says of itself. */
+static void call_wired(void)
+{
+	const struct sigaction action = { .sa_sigaction = note, .sa_flags = SA_SIGINFO };
+	pthread_t t;
+
+	CHECK_OK(sem_init(&called, 0, 0));
+	CHECK_OK(sigaction(SIGRTMIN + 1, &action, NULL));
+	t = begin(wait_wired, NULL);
+	event_wait(&turn, 1);
+	for (int i = 0; i < 4; i++) {
+		await_others();
+		if (i % 2)
+			CHECK_OK(kill(getpid(), SIGRTMIN + 1));
+		else
+			CHECK_OK(sigqueue(getpid(), SIGRTMIN + 1, (union sigval){ .sival_int = i }));
+		while (sem_wait(&called))
+			CHECK_INT(errno, EINTR);
+		check_told(i % 2 ? SI_USER : SI_QUEUE, i);
+	}
+	event_post(&turn);
+	finish(t);
+	turn.count = 0;
+}
+
+/* Another signal comes while the handler runs.  A jump out of it keeps the mask, and now no thread accepts the signal. */
+static sigjmp_buf jump;
+
+static void leave(int sig)
+{
+	event_post(&turn);
+	event_wait(&turn, 2);
+	mask_signal(SIG_BLOCK, sig);
+	siglongjmp(jump, 1);
+}
+
+static void *accept_one(void *arg)
+{
+	if (!sigsetjmp(jump, 0)) {
+		mask_signal(SIG_UNBLOCK, SIGRTMIN + 2);
+		CHECK_OK(raise(SIGRTMIN + 2));
+	}
+	event_post(&turn);
+	event_wait(&turn, 4);
+	return arg;
+}
+
+static void *block_natively(void *arg)
+{
+	event_wait(&turn, 4);
+	return arg;
+}
+
+/* It stays pending for the process. */
+static void call_nobody(void)
+{
+	const struct timespec none = { 0 };
+	pthread_attr_t native;
+	pthread_t t[2];
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN + 2);
+	CHECK_OK(pthread_sigmask(SIG_BLOCK, &set, NULL));
+	CHECK(signal(SIGRTMIN + 2, leave) != SIG_ERR);
+	begin_native(&native);
+	t[0] = begin_as(&native, block_natively, NULL);
+	CHECK_OK(pthread_attr_destroy(&native));
+	t[1] = begin(accept_one, NULL);
+	event_wait(&turn, 1);
+	CHECK_OK(sigqueue(getpid(), SIGRTMIN + 2, (union sigval){ .sival_int = 7 }));
+	event_post(&turn);
+	event_wait(&turn, 3);
+	await_others();
+	CHECK_OK(sigpending(&set));
+	CHECK_INT(sigismember(&set, SIGRTMIN + 2), 1);
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN + 2);
+	CHECK_INT(sigtimedwait(&set, &told, &none), SIGRTMIN + 2);
+	check_told(SI_QUEUE, 7);
+	CHECK_ERR(sigtimedwait(&set, NULL, &none), EAGAIN);
+	event_post(&turn);
+	finish(t[0]);
+	finish(t[1]);
+	turn.count = 0;
+}
+
 static void *begin_under_limit(void *arg)
 {
 	const struct rlimit limit = { (rlim_t)8 << 30, (rlim_t)8 << 30 };
@@ -141,6 +264,8 @@ static void odd_threads(void)
 	finish(begin(send_signal, NULL));
 	finish(wired);
 	turn.count = 0;
+	call_wired();
+	call_nobody();
 	finish(begin(be_signalled, NULL));
 	in_process(begin_under_limit);
 	in_process(write_at_limit);

@@ -33,8 +33,8 @@ ERRORS = {
     'epoll_ctl': 'ENOMEM ENOSPC', 'epoll_pwait': 'EINTR', 'epoll_wait': 'EINTR',
     'epoll_pwait2': 'EINTR ENOSYS', 'fcntl': 'EMFILE EINVAL EPERM', 'openat': 'EMFILE ENFILE ENOENT EACCES',
     'read': 'EIO EINTR EPERM', 'write': 'EIO EPERM', 'tgkill': 'EAGAIN EPERM',
-    'rt_tgsigqueueinfo': 'EAGAIN EPERM', 'prlimit64': 'EPERM', 'ppoll': 'EINTR ENOMEM',
-    'sched_getaffinity': 'EPERM EINVAL', 'statx': 'ENOSYS EPERM EACCES',
+    'rt_tgsigqueueinfo': 'EAGAIN EPERM', 'rt_sigqueueinfo': 'EAGAIN EPERM', 'prlimit64': 'EPERM',
+    'ppoll': 'EINTR ENOMEM', 'sched_getaffinity': 'EPERM EINVAL', 'statx': 'ENOSYS EPERM EACCES',
     'dup3': 'EBUSY EINTR EMFILE EPERM', 'pidfd_open': 'EMFILE ENFILE ENOMEM ENOSYS EPERM', 'pselect6': 'EINTR ENOMEM',
     'pwrite64': 'EIO ENOSPC EPERM', 'nanosleep': 'EINTR', 'clock_nanosleep': 'EINTR', 'rt_sigtimedwait': 'EINTR EAGAIN',
 }
