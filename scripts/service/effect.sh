@@ -110,6 +110,13 @@ path_of()
 	esac
 }
 
+# counts_more FILE: is it a drop-in that systemd reads after ours?
+counts_more()
+{
+	[ -n "$1" ] && [ "$1" != "$unit" ] &&
+		[ "$(printf '%s\n' "${1##*/}" "$name" | sort | tail -n 1)" != "$name" ]
+}
+
 # look_at PATH: prints the report of "fiberize check", which takes all files from below the root
 look_at()
 {
@@ -174,6 +181,9 @@ look_at_filter()
 		printf '%s\n' "$found" | sed -n '/ io_uring/d; s/^missing //p' | tr '\n' ' '
 	)
 	added=${added% }
+	file=$(facts filter_file)
+	[ -z "$added" ] || ! counts_more "$file" ||
+		die $EX_NO_EFFECT "$service: $file empties SystemCallFilter=, and counts more than $name: rename it"
 }
 
 must_have_effect()
@@ -186,8 +196,7 @@ must_have_effect()
 	[ -z "$file" ] ||
 		die $EX_NO_EFFECT "$service: $file sets LD_PRELOAD, and counts more than a drop-in: add $named there"
 	file=$(facts preload_file)
-	[ -z "$file" ] || [ "$file" = "$unit" ] ||
-		[ "$(printf '%s\n' "${file##*/}" "$name" | sort | tail -n 1)" = "$name" ] ||
+	! counts_more "$file" ||
 		die $EX_NO_EFFECT "$service: $file sets LD_PRELOAD or empties Environment=, and counts more than $name: rename it"
 	hidden=$(hidden_by "$library")
 	[ -z "$hidden" ] || die $EX_NO_EFFECT "$service: $library is not there for it, because of $hidden"

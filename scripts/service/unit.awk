@@ -8,6 +8,7 @@
 #	preload_file		the last file that sets it, or empties Environment=
 #	file			each EnvironmentFile=, in order, with its "-"
 #	unset			LD_PRELOAD, if UnsetEnvironment= names it
+#	filter_file		the last file that empties SystemCallFilter=
 #	filter, filter_word	of SystemCallFilter=: "allow" or "deny", and each word, with a "!" if it takes back
 #	exec			the first command of ExecStart=, without its prefixes; if that is env(1), the
 #				program that env executes, which may be a name without a path
@@ -75,6 +76,7 @@ function default_environment(value,	words, count, i)
 function filter(value,	words, count, i, denies)
 {
 	if (value == "") {
+		filter_file = FILENAME
 		kind = ""
 		filter_count = 0
 		return
@@ -216,6 +218,8 @@ END {
 		print "file\t" files[i]
 	if (unset)
 		print "unset\tLD_PRELOAD"
+	if (filter_file != "")
+		print "filter_file\t" filter_file
 	if (kind != "")
 		print "filter\t" kind
 	for (i = 1; i <= filter_count; i++)

@@ -22,7 +22,8 @@ service enable forbids
 has 'io_uring is taken back from what is allowed' "$(dropin forbids)" '^Environment=FIBERIZE_BACKEND=epoll'
 same 'and is not given back' 0 "$(grep -c io_uring_ "$(dropin forbids)")"
 service disable forbids
-for words in '~@io-event' '~@file-system' '~@known' '@system-service|~@io-event'; do
+# An error behind a name that is taken back from what is allowed is none for systemd.
+for words in '~@io-event' '~@file-system' '~@known' '@system-service|~@io-event' '@system-service|~@io-event:EPERM'; do
 	unit ends SystemCallFilter="${words%|*}" "SystemCallFilter=${words#*|}"
 	refuses ends 102 '*would end it: @* forbids *, which the library calls; allow that, or set SystemCallErrorNumber=EPERM'
 done
@@ -38,6 +39,21 @@ for lines in 'SystemCallFilter=~@io-event|SystemCallErrorNumber=EPERM' 'SystemCa
 	same "a filter that ends nothing: $lines: is left" 0 "$(grep -c -e SystemCallFilter -e BACKEND "$(dropin ends)")"
 	service disable ends
 done
+# What it calls only now and then: when a connection is reset, in waitid, at the end of a FIFO.
+unit some 'SystemCallFilter=@basic-io @file-system @io-event @network-io @process @signal ioctl:EPERM'
+service enable some
+for call in ioctl getcpu vmsplice; do
+	has "calls are added: $call" "$(dropin some)" "^SystemCallFilter=.* $call\( \|$\)"
+done
+mkdir -p "$etc/some.service.d"
+printf '[Service]\nSystemCallFilter=\nSystemCallFilter=@basic-io\n' >"$etc/some.service.d/60-later.conf"
+service disable some
+refuses some 102 '*/60-later.conf empties SystemCallFilter=, and counts more than 50-fiberize.conf: rename it'
+mv "$etc/some.service.d/60-later.conf" "$etc/some.service.d/40-sooner.conf"
+service enable some
+same 'a filter that was emptied before' 0: "$code:$err"
+service disable some
+rm -r "$etc/some.service.d"
 unit mounts 'SystemCallFilter=~@mount'
 service enable mounts
 same 'something else is forbidden' 0 "$(grep -c -e SystemCallFilter -e BACKEND "$(dropin mounts)")"
