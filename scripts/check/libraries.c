@@ -160,7 +160,8 @@ static struct object *search_cache(struct object *o, const char *cache, size_t s
 
 static struct object *try_cache(struct object *o, const char *name)
 {
-	int fd = open("/etc/ld.so.cache", O_RDONLY | O_CLOEXEC);
+	/* With O_NONBLOCK, open does not wait for a writer if it is a FIFO, in a root that somebody else has made. */
+	int fd = open("/etc/ld.so.cache", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct object *found = NULL;
 	struct stat status;
 	void *cache;

@@ -109,12 +109,17 @@ static void check_options(char **words, struct check *ret)
 /* From here on all files are those of the system below root. Nothing of it is executed. */
 static void enter_root(const char *root)
 {
+	int err;
+
 	/* This asks for the launcher's file, which may not be there. */
 	installed_self();
-	/* Who is not root may do it in a user namespace, if the kernel allows these. */
-	if (chroot(root) != 0 && (errno != EPERM || unshare(CLONE_NEWUSER) != 0 || chroot(root) != 0))
-		die(errno == EPERM ? EXIT_OTHER : EXIT_USAGE, "check: --root %s: %s%s", root, strerror(errno),
-		    errno == EPERM ? "; only root may do that here" : "");
+	err = chroot(root) == 0 ? 0 : errno;
+	/* Who is not root may do it in a user namespace, if the kernel allows these; why it does not is no matter. */
+	if (err == EPERM && unshare(CLONE_NEWUSER) == 0)
+		err = chroot(root) == 0 ? 0 : errno;
+	if (err)
+		die(err == EPERM ? EXIT_OTHER : EXIT_USAGE, "check: --root %s: %s%s", root, strerror(err),
+		    err == EPERM ? "; only root may do that here" : "");
 	if (chdir("/") != 0)
 		die(EXIT_OTHER, "check: --root %s: %s", root, strerror(errno));
 }

@@ -387,6 +387,10 @@ below()
 }
 same 'root: a program that is only there' '/bin/only-there dynamic' "$(below '"\(.program) \(.kind)"' only-there)"
 same 'root: its script, by an absolute link' '0 /bin/only-there' "$(below '"\(.code) \(.objects[0].path)"' link)"
+mkdir -p "$tree/etc"
+mkfifo "$tree/etc/ld.so.cache"
+same 'root: a FIFO for a cache' 0 \
+	"$(timeout 60 "$fiberize" --library "$library" check --root "$tree" only-there >/dev/null; echo $?)"
 same 'root: no program of this system' 127 "$(below .code "$work/threads")"
 rm "$tree$(readelf -lW /bin/sh | sed -n 's/.*program interpreter: \(.*\)]/\1/p')"
 same 'root: its loader' 'missing loader' "$(below .kind only-there)"
