@@ -13,7 +13,10 @@ overriding_file()
 		file=$root${file#-}
 		# EnvironmentFile= may be a pattern (*.conf), so $file is not quoted.
 		for one in $file; do
-			! grep -q '^[[:space:]]*LD_PRELOAD=' "$one" 2>/dev/null || printf '%s\n' "$one"
+			# A FIFO would keep us waiting, or lose to us what is for the service.
+			if [ -f "$one" ] && grep -q '^[[:space:]]*LD_PRELOAD=' "$one" 2>/dev/null; then
+				printf '%s\n' "$one"
+			fi
 		done
 	done | tail -n 1
 }

@@ -168,6 +168,13 @@ like 'a program that no instance says' "0:*its program is not there: /bin/%i; *"
 service disable instances@
 unit only_stops ExecStart= 'ExecStop=/bin/server idle' Type=oneshot
 refuses only_stops 102 '*it has no ExecStart=, so no program of it would run under fiberize'
+# Not waited for.
+must mkfifo "$tree/etc/fifo"
+unit fifos EnvironmentFile=/etc/fifo
+run timeout 60 "$fiberize" enable --root "$tree" fifos
+same 'a FIFO for an environment' 0: "$code:$err"
+service disable fifos
+rm "$tree/etc/fifo"
 unit searched ExecStart= ExecStart=tool ExecSearchPath=/nowhere:/opt/tools
 must mkdir -p "$tree/opt/tools"
 must cp "$tree/bin/static" "$tree/opt/tools/tool"
