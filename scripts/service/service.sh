@@ -159,6 +159,16 @@ must_be_ours()
 		die $EX_CANNOT_CHANGE "$dropin: not written by fiberize enable; remove or rename it"
 }
 
+# A link in somebody else's tree may lead to the folders of this system.
+must_stay_below()
+{
+	[ -n "$root" ] || return 0
+	case $(readlink -m "$folder_of_dropin") in
+	"$(readlink -f "$root")"/*) ;;
+	*) die $EX_CANNOT_CHANGE "$folder_of_dropin: a link leads out of $root; mend it there" ;;
+	esac
+}
+
 # Keeps the old drop-in in $temporary.before.  Sets kept: old, or none if there was no drop-in.
 keep_dropin()
 {
@@ -307,6 +317,7 @@ if [ "$command" != disable ] || [ ! -e "$root/etc/systemd/system/$service.d/$nam
 fi
 folder_of_dropin=$root/etc/systemd/system/$service.d
 dropin=$folder_of_dropin/$name
+must_stay_below
 [ "$command" = disable ] || read_unit
 case $command in
 enable) enable_service "$@" ;;

@@ -168,6 +168,12 @@ like 'a program that no instance says' "0:*its program is not there: /bin/%i; *"
 service disable instances@
 unit only_stops ExecStart= 'ExecStop=/bin/server idle' Type=oneshot
 refuses only_stops 102 '*it has no ExecStart=, so no program of it would run under fiberize'
+mkdir "$work/outside"
+ln -s "$work/outside" "$etc/outside.service.d"
+unit outside
+refuses outside 101 '*/outside.service.d: a link leads out of *'
+same 'a link that leads out: nothing is there' '' "$(ls -A "$work/outside")"
+rm "$etc/outside.service.d"
 # Not waited for.
 must mkfifo "$tree/etc/fifo"
 unit fifos EnvironmentFile=/etc/fifo
