@@ -368,7 +368,7 @@ bool fz_processor_take(struct fz_processor *p, uintptr_t seen_owner)
 {
 	struct fz_carrier *c = (void *)(seen_owner & ~(uintptr_t)FZ_OWNER_STATE_MASK);
 
-	do {
+	for (;;) {
 		/* RUNTIME without a carrier: no other thread takes p until the caller passes it on. */
 		if (!owner_cas(p, seen_owner, owner_word(NULL, FZ_OWNER_RUNTIME)))
 			return false;
@@ -377,10 +377,13 @@ bool fz_processor_take(struct fz_processor *p, uintptr_t seen_owner)
 		/* No carrier is idle yet.  A carrier that comes back from a call may take p. */
 		seen_owner = owner_word(c, FZ_OWNER_ANNOUNCED);
 		atomic_store_explicit(&p->owner, seen_owner, memory_order_seq_cst);
-		/* It may have become idle meanwhile, because nobody could take p; from here on it tells the monitor. */
+		/* One may have become idle meanwhile, because it could not take p; from here on it tells the monitor. */
 		fz_monitor_lack_carrier();
-	} while (fz_carrier_has_spare());
-	return false;
+		if (!fz_carrier_has_spare())
+			return false;
+		/* The monitor is not to sleep with that wish: who asks for a carrier finds it, and does not poke. */
+		fz_monitor_poke();
+	}
 }
 
 void fz_processor_announce(struct fz_processor *p, uintptr_t seen_owner)

@@ -448,10 +448,12 @@ take_away:		d_step { swap(seen, NONE) }
 take_failed:	d_step { pass(NONE, W(CARRIER(seen), ANNOUNCED)); seen = W(CARRIER(seen), ANNOUNCED) }
 		in_use = !PLANTED(failure_forgotten);
 lacks:		want_carrier = !PLANTED(failure_forgotten);
-look_idle:	if
-		:: idle[1] || idle[2] || idle[3]
-		:: else -> break
-		fi
+look_idle:	d_step { found = idle[1] || idle[2] || idle[3] }
+		if
+		:: !found -> break
+		:: else
+		fi;
+poke_itself:	poked = true
 	od
 }
 
@@ -462,7 +464,7 @@ look_idle:	if
 proctype monitor(byte planted)
 {
 	byte seen, heir;
-	bool in_use, work, called, done, last;
+	bool in_use, work, called, done, last, found;
 
 	do
 	:: true ->
@@ -491,7 +493,7 @@ look_announces:		d_step {
 		:: !called && STATE(seen) == USER -> take()	/* it has run for long */
 		:: !called || (!work && STATE(seen) != USER)
 		fi;
-		atomic { seen = 0; heir = NONE; work = false; called = false; done = false }
+		atomic { seen = 0; heir = NONE; work = false; called = false; done = false; found = false }
 		if
 		:: in_use					/* until the next tick */
 		:: !in_use && last ->
