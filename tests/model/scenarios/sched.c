@@ -94,7 +94,8 @@ SCENARIO(brief) = { .name = "brief", .what = "2 brief calls that take their time
 
 /*
  * The native thread takes the processor as the monitor does when a call of the program lasts, and tries again until the
- * processor has a carrier: an idle one, or one that comes back from a call.
+ * processor has a carrier: an idle one, or one that comes back from a call.  The monitor may do so at the same time: each
+ * takes it by compare-and-swap.
  */
 static void taken_as_user(int i)
 {
