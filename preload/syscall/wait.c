@@ -3,6 +3,8 @@
  * preload/syscall/wait.c - system calls by number: sleeping, waiting for children, queues and
  * semaphores; and calls that may wait for long but have no body by name.
  */
+#include <linux/aio_abi.h>
+
 #include "preload/real_call.h"
 #include "preload/syscall/families.h"
 #include "preload/time.h"
@@ -15,18 +17,31 @@
 #endif
 
 /*
- * Announce the real call, which may wait, and make it. timeout: the word of `a` that points to a
- * relative timeout, or NULL. The word is changed to point to the time left, so `a` must be a copy of
- * the caller's arguments if timeout is not NULL.
+ * After io_getevents or io_pgetevents: an interruption that is not for the program ends it with fewer events than it waits for.  Returns true
+ * if the others are to be got, and changes the arguments for that.
  */
-static long wait_really(struct fz_fiber *self, long number, const long *a, unsigned flags,
-			long *timeout)
+static bool lacks_events(const struct fz_blocked *call, long *a, long ret)
+{
+	if (ret <= 0)
+		return false;
+	a[1] -= ret;
+	a[2] -= ret;
+	a[3] += ret * (long)sizeof(struct io_event);
+	return a[1] > 0 && fz_block_undisturbed(call);
+}
+
+/*
+ * Announce the real call, which may wait, and make it. a: a copy of the caller's arguments, which is changed. timeout: the
+ * word of `a` that points to a relative timeout, or NULL.
+ */
+static long wait_really(struct fz_fiber *self, long number, long *a, unsigned flags, long *timeout)
 {
 	const struct timespec *span = timeout ? (const struct timespec *)*timeout : NULL;
 	fz_nsec deadline = FZ_FOREVER;
 	struct timespec left;
 	struct fz_blocked call;
-	long ret;
+	const bool gets_events = number == SYS_io_getevents || number == SYS_io_pgetevents;
+	long ret, events = 0;
 
 	/* The kernel refuses a bad timeout. */
 	if (span && (!fz_timespec_readable(span) || span->tv_sec < 0 || !fz_timespec_valid(span)))
@@ -38,12 +53,13 @@ static long wait_really(struct fz_fiber *self, long number, const long *a, unsig
 		if (span)
 			*timeout = (long)fz_timeout_left(deadline, &left);
 		ret = fz_syscall_real(number, a);
-	} while (fz_block_again(&call, ret));
+		events += gets_events && ret > 0 ? ret : 0;
+	} while (fz_block_again(&call, ret) || (events && lacks_events(&call, a, ret) && fz_now() < deadline));
 	fz_block_end(&call, ret);
-	return ret;
+	return events ? events : ret;
 }
 
-static long futex_wait(struct fz_fiber *self, const long *a)
+static long futex_wait(struct fz_fiber *self, long *a)
 {
 	if (!fz_futex2_is_plain((unsigned)a[3]))
 		return wait_really(self, FZ_UAPI_NR_FUTEX_WAIT, a, FZ_CALL_RESTARTS, NULL);
@@ -58,6 +74,7 @@ static bool wait_in_kernel(struct fz_fiber *self, long number, const long *a, lo
 	memcpy(changed, a, sizeof(changed));
 	switch (number) {
 	case SYS_io_getevents:
+	case SYS_io_pgetevents:
 		*ret = wait_really(self, number, changed, 0, &changed[4]);
 		return true;
 	/* Reached only if libc has no epoll_pwait2(). */
@@ -65,14 +82,14 @@ static bool wait_in_kernel(struct fz_fiber *self, long number, const long *a, lo
 		*ret = wait_really(self, number, changed, 0, &changed[3]);
 		return true;
 	case SYS_openat2:
-		*ret = wait_really(self, number, a, FZ_CALL_BRIEF | FZ_CALL_RESTARTS, NULL);
+		*ret = wait_really(self, number, changed, FZ_CALL_BRIEF | FZ_CALL_RESTARTS, NULL);
 		return true;
 	case FZ_UAPI_NR_FUTEX_WAIT:
-		*ret = futex_wait(self, a);
+		*ret = futex_wait(self, changed);
 		return true;
 	case SYS_futex_waitv:
 	case SYS_waitid:
-		*ret = wait_really(self, number, a, FZ_CALL_RESTARTS, NULL);
+		*ret = wait_really(self, number, changed, FZ_CALL_RESTARTS, NULL);
 		return true;
 	default:
 		return false;

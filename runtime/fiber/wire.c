@@ -19,15 +19,15 @@
 #include "runtime/signal/signal.h"
 
 /*
- * Try to move the fiber to another kernel thread.  Call it until the kernel thread is the right
+ * Try to move the fiber to another kernel thread, which fits.  Call it until the kernel thread is the right
  * one.  Returns false after too many vain tries, which *tries counts.  In the runtime.
  */
-static bool change_carrier(struct fz_fiber *self, int *tries)
+static bool change_carrier(struct fz_fiber *self, bool (*fits)(struct fz_carrier *), int *tries)
 {
 	const struct __kernel_timespec pause = fz_timespec(FZ_MSEC);
 	const int most = 1000;
 
-	if (fz_sched_move(self))
+	if (fz_sched_move(self, fits))
 		return true;
 	fz_leave_runtime(self);
 	fz_announce(self);
@@ -39,21 +39,6 @@ static bool change_carrier(struct fz_fiber *self, int *tries)
 	return *tries < most;
 }
 
-/* Move the calling fiber until its carrier need not be left.  Returns false if no kernel thread can be had. */
-static bool leave_carrier(struct fz_fiber *self, bool (*must_leave)(struct fz_carrier *))
-{
-	bool moved = true;
-	int tries = 0;
-
-	fz_spawner_turn_begin(self);
-	fz_enter_runtime(self);
-	while (moved && self->kind == FZ_KIND_FIBER && must_leave(self->carrier))
-		moved = change_carrier(self, &tries);
-	fz_leave_runtime(self);
-	fz_spawner_turn_end(self);
-	return moved;
-}
-
 static bool is_leader(struct fz_carrier *c)
 {
 	return c->tid == (int)fz_sys_getpid();
@@ -61,16 +46,20 @@ static bool is_leader(struct fz_carrier *c)
 
 bool fz_fiber_leave_leader(struct fz_fiber *self)
 {
-	return leave_carrier(self, is_leader);
-}
+	bool moved = true;
+	int tries = 0;
 
-bool fz_fiber_leave_requests(struct fz_fiber *self)
-{
-	return leave_carrier(self, fz_carrier_has_requests);
+	fz_spawner_turn_begin(self);
+	fz_enter_runtime(self);
+	while (moved && self->kind == FZ_KIND_FIBER && is_leader(self->carrier))
+		moved = change_carrier(self, fz_carrier_may_end, &tries);
+	fz_leave_runtime(self);
+	fz_spawner_turn_end(self);
+	return moved;
 }
 
 /* The fiber has the turn (fz_spawner_turn_begin). */
-static bool wire(struct fz_fiber *self, const char *why)
+static bool wire(struct fz_fiber *self, const char *why, bool (*fits)(struct fz_carrier *))
 {
 	struct fz_carrier *c;
 	bool moved;
@@ -84,10 +73,10 @@ static bool wire(struct fz_fiber *self, const char *why)
 	 * kernel may send that process a signal when the kernel thread ends.  One with requests in
 	 * flight, if another can be had: such requests would complete late.
 	 */
-	while (!self->thread.is_main && !fz_carrier_may_end(self->carrier)) {
-		if (tries && !fz_carrier_is_bound(self->carrier))
+	while (!(self->thread.is_main && fits == fz_carrier_may_end) && !fits(self->carrier)) {
+		if (tries && (self->thread.is_main || !fz_carrier_is_bound(self->carrier)))
 			break;
-		moved = change_carrier(self, &tries);
+		moved = change_carrier(self, fits, &tries);
 		/* A kind other than FIBER: a handler has wired the fiber meanwhile. */
 		if (!moved || self->kind != FZ_KIND_FIBER) {
 			fz_leave_runtime(self);
@@ -113,7 +102,7 @@ static bool wire(struct fz_fiber *self, const char *why)
 	return true;
 }
 
-bool fz_fiber_try_wire_for(struct fz_fiber *self, const char *why)
+static bool try_wire(struct fz_fiber *self, const char *why, bool (*fits)(struct fz_carrier *))
 {
 	bool wired = true;
 
@@ -125,9 +114,19 @@ bool fz_fiber_try_wire_for(struct fz_fiber *self, const char *why)
 	fz_spawner_turn_begin(self);
 	/* A handler may have wired it meanwhile. */
 	if (self->kind == FZ_KIND_FIBER)
-		wired = wire(self, why);
+		wired = wire(self, why, fits);
 	fz_spawner_turn_end(self);
 	return wired;
+}
+
+bool fz_fiber_try_wire_for(struct fz_fiber *self, const char *why)
+{
+	return try_wire(self, why, fz_carrier_may_end);
+}
+
+bool fz_fiber_wire_undisturbed(struct fz_fiber *self, const char *why)
+{
+	return try_wire(self, why, fz_carrier_is_undisturbed);
 }
 
 void fz_fiber_wire_main(struct fz_fiber *self, const char *why)
@@ -136,7 +135,7 @@ void fz_fiber_wire_main(struct fz_fiber *self, const char *why)
 	fz_count_wired(why);
 	fz_counting_outcome(self->carrier, FZ_OUTCOME_WIRED);
 	/* Do not take a turn: waiting for it could move the fiber to another kernel thread. */
-	wire(self, why);
+	wire(self, why, fz_carrier_may_end);
 }
 
 void fz_fiber_wire_for(struct fz_fiber *self, const char *why)

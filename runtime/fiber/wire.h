@@ -29,6 +29,8 @@ void fz_fiber_unwire(struct fz_fiber *self);
 
 /* fz_fiber_wire_for(), but returns false if no kernel thread can be had; fz_fiber_wire_for() ends the process then. */
 bool fz_fiber_try_wire_for(struct fz_fiber *self, const char *why);
+/* The same, to a kernel thread whose calls nothing of io_uring's interrupts (fz_carrier_is_undisturbed), if one can be had. */
+bool fz_fiber_wire_undisturbed(struct fz_fiber *self, const char *why);
 /* By the main thread, before there are other fibers: wire it to the process's first kernel thread. */
 void fz_fiber_wire_main(struct fz_fiber *self, const char *why);
 
@@ -37,11 +39,5 @@ void fz_fiber_wire_main(struct fz_fiber *self, const char *why);
  * bring it back there.  Returns false if no kernel thread can be had.  Outside the runtime.
  */
 bool fz_fiber_leave_leader(struct fz_fiber *self);
-
-/*
- * Move the calling fiber to a kernel thread without requests in flight, whose completions would interrupt a call.  Its
- * next switch may bring it back.  Returns false if no kernel thread can be had.  Outside the runtime.
- */
-bool fz_fiber_leave_requests(struct fz_fiber *self);
 
 #endif

@@ -302,13 +302,13 @@ static int64_t receive_some(struct fz_fiber *self, struct fz_io_attempt *a,
 static int64_t receive_enough(struct fz_fiber *self, struct fz_io_attempt *a, struct fz_message_slot *slot,
 			      size_t least, const struct limit *l, bool forbidden)
 {
-	const bool kernel_gathers = fz_io_kernel_gathers(a, &slot->header);
 	int64_t ret;
 
-	a->only_waits = forbidden || kernel_gathers;
+	a->room = fz_sys_readable(&slot->header.control_len) ? slot->header.control_len : 0;
+	a->only_waits = forbidden;
 	ret = receive_some(self, a, slot, 1, l);
 	/* A handler has ended the program's own call. */
-	if (ret == 1 && !a->only_tries && !kernel_gathers && !(forbidden && fz_signal_handled(self)))
+	if (ret == 1 && !a->only_tries && !(forbidden && fz_signal_handled(self)))
 		slot->length = (unsigned)fz_io_rest_of_message(self, a, &slot->header, slot->length, least,
 							       forbidden);
 	return ret;
@@ -330,13 +330,14 @@ int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 	int wait = fz_io_may_wait(self, __NR_recvmmsg, fd, flags, &a.info);
 	size_t least = fz_io_least(fd, a.info, flags, &wait);
 	const bool forbidden = wait == FZ_OP_FORBIDDEN;
+	const struct fz_io_call own = { __NR_recvmmsg, { fd, (long)vec, n, flags, (long)timespec } };
 	int64_t ret = 0;
 
-	if (forbidden && least == 1) {
-		a.call = (struct fz_io_call){ __NR_recvmmsg,
-					      { fd, (long)vec, n, flags, (long)timespec } };
-		return fz_io_make_own(self, &a.call, fd, true);
-	}
+	if (forbidden && least == 1)
+		return fz_io_make_own(self, &own, fd, true);
+	if (least > 1 && fz_io_kernel_gathers(&a, &slots->header))
+		return fz_io_make_announced(self, &own, FZ_CALL_UNDISTURBED | FZ_CALL_CANCELLABLE |
+							(fz_io_attempt_deadline(&a) == FZ_FOREVER ? FZ_CALL_RESTARTS : 0));
 	/* A bad descriptor, too, goes to the kernel, which checks the timeout first. */
 	if (wait <= 0 && !forbidden)
 		return fz_syscall5(__NR_recvmmsg, fd, (long)vec, n,

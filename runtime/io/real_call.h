@@ -54,8 +54,8 @@ enum {
 	 */
 	FZ_CALL_BEGUN = 16,
 	/*
-	 * An interruption would end the call with a part of what the program waits for, or with an error
-	 * when the call is made again: no request of this kernel thread may complete meanwhile.  Not with FZ_CALL_BRIEF.
+	 * An interruption would end the call with a part of what the program waits for, and it could not go on: the fiber
+	 * becomes a kernel thread (fz_announce_undisturbed).  Not with FZ_CALL_BRIEF.
 	 */
 	FZ_CALL_UNDISTURBED = 32,
 };

@@ -7,6 +7,7 @@
  */
 #include "runtime/io/io_internal.h"
 
+#include <asm/ioctls.h>
 #include <asm/socket.h>
 #include <poll.h>
 
@@ -109,6 +110,21 @@ static int64_t receive_first(struct fz_fiber *self, const struct fz_op *op, stru
 	return fz_io_run(self, &first, deadline, -EAGAIN, deadline == FZ_FOREVER);
 }
 
+/* Are so many bytes there that the call need not wait?  Of several buffers nobody asks. */
+static bool is_all_there(const struct fz_io_attempt *a, const struct fz_user_msghdr *msg, size_t asked, size_t least)
+{
+	int there = 0;
+
+	if (msg) {
+		if (!fz_sys_readable(&msg->iov) || !fz_sys_readable(&msg->iov_count) || msg->iov_count != 1 ||
+		    fz_io_bad_vector(msg->iov, 1))
+			return false;
+		asked = fz_io_clamp(msg->iov->iov_len);
+	}
+	return fz_io_may_look() && fz_syscall3(__NR_ioctl, fz_pin_fd(a->pin), FIONREAD, (long)&there) == 0 &&
+	       (size_t)there >= (asked < least ? asked : least);
+}
+
 /*
  * Make the program's call, with MSG_WAITALL or SO_RCVLOWAT, until `least` bytes are there: receive what there is, then the
  * rest.  forbidden: a filter forbids what stands in for the program's call, so that one is made, which waits in the kernel.
@@ -138,8 +154,11 @@ static int64_t receive_whole(struct fz_fiber *self, const struct fz_op *op, cons
 	int64_t ret = FZ_OP_FORBIDDEN;
 
 	if (fz_io_kernel_gathers(&a, message ? msg : NULL))
-		return fz_io_make_announced(self, own, FZ_CALL_UNDISTURBED | FZ_CALL_CANCELLABLE |
-						       (deadline == FZ_FOREVER ? FZ_CALL_RESTARTS : 0));
+		return fz_io_make_announced(self, own,
+					    (is_all_there(&a, message ? msg : NULL, op->len, least) ? 0 :
+												     FZ_CALL_UNDISTURBED) |
+						    FZ_CALL_CANCELLABLE |
+						    (deadline == FZ_FOREVER ? FZ_CALL_RESTARTS : 0));
 	if (name_len && is_length(name_len)) {
 		one.name = (void *)own->args[4];
 		one.name_len = *name_len;

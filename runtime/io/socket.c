@@ -198,7 +198,6 @@ int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 			return fz_io_make_announced(self, &a->call,
 						    (tries || a->begun ? FZ_CALL_GOES_ON : 0) |
 							    FZ_CALL_CANCELLABLE |
-							    (a->only_waits ? FZ_CALL_UNDISTURBED : 0) |
 							    (a->begun ? FZ_CALL_BEGUN : 0) |
 							    (restart ? FZ_CALL_RESTARTS : 0));
 		}

@@ -43,14 +43,8 @@ void fz_announce(struct fz_fiber *self)
 
 void fz_announce_undisturbed(struct fz_fiber *self)
 {
-	bool moved = true;
-
+	fz_fiber_wire_undisturbed(self, "a call that must not be interrupted");
 	fz_announce(self);
-	/* Announcing submits what other fibers have queued, so look afterwards. */
-	while (moved && self->kind == FZ_KIND_FIBER && fz_carrier_has_requests(self->carrier)) {
-		moved = fz_fiber_leave_requests(self);
-		fz_announce(self);
-	}
 }
 
 /*
@@ -130,7 +124,7 @@ static bool move(struct fz_fiber *self)
 	fz_enter_runtime(self);
 	moved = !fz_processor_needs_carrier(fz_processor_of(self)) || change_processor(self->carrier);
 	if (moved && fz_carrier_has_requests(self->carrier)) {
-		moved = fz_sched_move(self);
+		moved = fz_sched_move(self, fz_carrier_may_end);
 		/* All idle carriers have requests in flight, too: ask for a carrier without any, for the next try. */
 		if (!moved)
 			fz_spawner_want_mortal();

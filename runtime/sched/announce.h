@@ -29,8 +29,8 @@
 void fz_announce(struct fz_fiber *self);
 
 /*
- * fz_announce(), for a call that has no way to go on after an interruption: on a kernel thread without requests in flight,
- * so that no completion interrupts the call.  Without such a kernel thread the call is made all the same.
+ * fz_announce(), for a call that has no way to go on after an interruption, by a completion or by the monitor: the fiber
+ * becomes a kernel thread.  If none can be had, the call is made all the same.
  */
 void fz_announce_undisturbed(struct fz_fiber *self);
 

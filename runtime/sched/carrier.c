@@ -100,7 +100,7 @@ void fz_carrier_begin_again(struct fz_carrier *c, struct fz_fiber *context)
 	c->left = NULL;
 	c->left_how = FZ_LEFT_NOTHING;
 	c->call = 0;
-	c->submitted = c->ends = false;
+	c->submitted = c->used_ring = c->ends = false;
 	atomic_store_explicit(&c->nudge, FZ_NUDGE_NONE, memory_order_relaxed);
 	/* relaxed: no thread looks at calls before the carrier has a processor. */
 	atomic_store_explicit(&c->calls, 0, memory_order_relaxed);
@@ -140,7 +140,7 @@ void fz_carrier_note_submitted(void)
 	struct fz_carrier *c = fz_self()->carrier;
 
 	if (c)
-		c->submitted = true;
+		c->submitted = c->used_ring = true;
 }
 
 /* Must not touch thread-local variables: see arch/arch.h. */

@@ -68,6 +68,7 @@ struct fz_carrier {
 	 * any.
 	 */
 	bool submitted;
+	bool used_ring;			/* its kernel thread has ever submitted, so a ring's event may reach it later, too */
 	/*
 	 * The carrier has made a process, to which the kernel may send a signal when the carrier
 	 * ends (PR_SET_PDEATHSIG).
@@ -139,6 +140,12 @@ bool fz_carrier_has_requests(struct fz_carrier *c);
 bool fz_carrier_may_end(struct fz_carrier *c);
 
 /*
+ * May it end, and will nothing of io_uring's interrupt its system calls: neither the completion of a request nor the event of
+ * a ring, which the carrier that has waited last polls until another waits?  As fz_carrier_may_end().
+ */
+bool fz_carrier_is_undisturbed(struct fz_carrier *c);
+
+/*
  * Must the carrier's kernel thread stay, because it is the process's first or has made a process?
  * By the carrier.
  */
@@ -147,8 +154,8 @@ static inline bool fz_carrier_is_bound(const struct fz_carrier *c)
 	return !c->stack || c->parent;
 }
 
-/* Take a carrier that may end off the idle list, for fz_carrier_pass_on().  NULL: there is none. */
-struct fz_carrier *fz_carrier_take_mortal(void);
+/* Take a carrier that fits off the idle list, for fz_carrier_pass_on().  NULL: there is none. */
+struct fz_carrier *fz_carrier_take(bool (*fits)(struct fz_carrier *));
 
 /*
  * Give the processor of `from`, which owns it in RUNTIME, to from->successor, which begins with

@@ -109,13 +109,18 @@ bool fz_carrier_may_end(struct fz_carrier *c)
 	return !fz_carrier_is_bound(c) && !fz_carrier_has_requests(c);
 }
 
-/* Take a carrier off the idle list, or NULL. */
-static struct fz_carrier *take_idle(bool mortal)
+bool fz_carrier_is_undisturbed(struct fz_carrier *c)
+{
+	return !c->used_ring && fz_carrier_may_end(c);
+}
+
+/* Take a carrier off the idle list, or NULL.  fits: NULL if any will do. */
+static struct fz_carrier *take_idle(bool (*fits)(struct fz_carrier *))
 {
 	struct fz_carrier **link = &idle.first, *c;
 
 	fz_lock_acquire(&idle.lock);
-	while ((c = *link) && mortal && !fz_carrier_may_end(c))
+	while ((c = *link) && fits && !fits(c))
 		link = &c->idle_next;
 	if (c) {
 		*link = c->idle_next;
@@ -139,7 +144,7 @@ static void give(struct fz_carrier *c, struct fz_processor *p)
 
 void fz_carrier_end_surplus(void)
 {
-	struct fz_carrier *c = take_idle(false);
+	struct fz_carrier *c = take_idle(NULL);
 
 	if (c)
 		wake(c, WAKE_SURPLUS);
@@ -147,16 +152,16 @@ void fz_carrier_end_surplus(void)
 
 bool fz_carrier_hand_off(struct fz_processor *p)
 {
-	struct fz_carrier *c = take_idle(false);
+	struct fz_carrier *c = take_idle(NULL);
 
 	if (c)
 		give(c, p);
 	return c != NULL;
 }
 
-struct fz_carrier *fz_carrier_take_mortal(void)
+struct fz_carrier *fz_carrier_take(bool (*fits)(struct fz_carrier *))
 {
-	return take_idle(true);
+	return take_idle(fits);
 }
 
 void fz_carrier_pass_on(struct fz_carrier *from, struct fz_fiber *fiber)

@@ -220,12 +220,12 @@ static void get_processor_slowly(struct fz_fiber *self)
 		fz_trace_back(self);
 }
 
-bool fz_sched_move(struct fz_fiber *self)
+bool fz_sched_move(struct fz_fiber *self, bool (*fits)(struct fz_carrier *))
 {
 	struct fz_carrier *c = self->carrier;
 	struct fz_backend *backend = &c->processor->backend;
 
-	c->successor = fz_carrier_take_mortal();
+	c->successor = fz_carrier_take(fits);
 	if (!c->successor)
 		return false;
 	/* The successor must have no requests in flight, so this carrier submits what other fibers have queued. */

@@ -191,10 +191,10 @@ void fz_sched_end(struct fz_fiber *self);
 void fz_sched_arrived(struct fz_fiber *self);
 
 /*
- * Move the calling fiber, with its processor, to a carrier that may end (fz_carrier_may_end).  In
- * the runtime.  Returns false if no such carrier is idle.
+ * Move the calling fiber, with its processor, to a carrier that fits: fz_carrier_may_end(), or fz_carrier_is_undisturbed().
+ * In the runtime.  Returns false if no such carrier is idle.
  */
-bool fz_sched_move(struct fz_fiber *self);
+bool fz_sched_move(struct fz_fiber *self, bool (*fits)(struct fz_carrier *));
 
 /*
  * Give the caller's processor to another carrier, because the caller stops being a fiber.  In the

@@ -22,7 +22,7 @@ void fz_spawner_run(void);
  */
 void fz_spawner_want_spare(void);
 
-/* See that there is an idle carrier that may end (fz_carrier_take_mortal): the spawner makes one soon.  In the runtime. */
+/* See that there is an idle carrier that may end (fz_carrier_may_end): the spawner makes one soon.  In the runtime. */
 void fz_spawner_want_mortal(void);
 
 /*

@@ -82,6 +82,46 @@ static void looks_on(enum way way, int least)
 	close_pair(s);
 }
 
+enum { LOOKS = 3 };
+
+static void *looks_often(void *arg)
+{
+	struct receiver *r = arg;
+	struct iovec iov = { r->buf, WHOLE };
+	struct mmsghdr messages[LOOKS] = { 0 };
+
+	for (int i = 0; i < LOOKS; i++)
+		messages[i].msg_hdr = (struct msghdr){ .msg_iov = &iov, .msg_iovlen = 1 };
+	r->tid = gettid();
+	event_post(&r->begun);
+	r->got = recvmmsg(r->fd, messages, LOOKS, MSG_PEEK | MSG_WAITALL, NULL);
+	for (int i = 0; i < r->got; i++)
+		CHECK_INT(messages[i].msg_len, 3);
+	return NULL;
+}
+
+/* The connection breaks meanwhile: each look finds the bytes, and so does a receive. */
+static void looks_at_broken(void)
+{
+	struct receiver r = { .begun = EVENT_INIT };
+	const struct linger now = { .l_onoff = 1 };
+	pthread_t t;
+	int s[2];
+
+	tcp_pair(s);
+	r.fd = s[0];
+	CHECK_INT(write(s[1], "abc", 3), 3);
+	t = start(looks_often, &r);
+	event_wait(&r.begun, 1);
+	await_sleep(r.tid);
+	CHECK_OK(setsockopt(s[1], SOL_SOCKET, SO_LINGER, &now, sizeof(now)));
+	CHECK_OK(close(s[1]));
+	finish(t);
+	CHECK_INT(r.got, LOOKS);
+	CHECK_INT(recv(s[0], r.buf, WHOLE, 0), 3);
+	CHECK_OK(close(s[0]));
+}
+
 /* ---- one sender ----------------------------------------------------------- */
 
 static void let_child_write(int fd, const char *text)
@@ -96,8 +136,13 @@ static void let_child_write(int fd, const char *text)
 	CHECK_INT(status, 0);
 }
 
-/* The bytes of two processes, both there, or those of the second while the call waits. */
-static void one_sender(enum way way, int waits)
+enum comes { BEFORE, MEANWHILE, FROM_FIRST };
+
+/*
+ * Bytes of a process, and then those of a second: both there, or the second's while the call waits; or more of the first's,
+ * for which it waits, too.
+ */
+static void one_sender(enum way way, enum comes comes)
 {
 	struct receiver r = { .way = way, .flags = way == READ || way == READV ? 0 : MSG_WAITALL, .first = 2, .n = WHOLE };
 	const int on = 1, all = WHOLE;
@@ -110,10 +155,19 @@ static void one_sender(enum way way, int waits)
 	if (!r.flags)
 		CHECK_OK(setsockopt(s[0], SOL_SOCKET, SO_RCVLOWAT, &all, sizeof(all)));
 	CHECK_INT(write(s[1], "abc", 3), 3);
-	if (!waits)
+	if (comes == BEFORE)
 		let_child_write(s[1], "def");
 	t = start_receiver(&r);
-	if (waits)
+	if (comes == FROM_FIRST) {
+		settle();
+		CHECK_INT(write(s[1], "abcde", WHOLE - 3), WHOLE - 3);
+		finish(t);
+		CHECK_INT(r.got, WHOLE);
+		CHECK_OK(memcmp(r.buf, "abcabcde", WHOLE));
+		close_pair(s);
+		return;
+	}
+	if (comes == MEANWHILE)
 		let_child_write(s[1], "def");
 	finish(t);
 	CHECK_INT(r.got, 3);
@@ -188,8 +242,8 @@ static void credentials(int type, int flags, int uses_recvmmsg)
 static void *all(void *arg)
 {
 	for (int way = 0; way < WAYS; way++) {
-		one_sender((enum way)way, 0);
-		one_sender((enum way)way, 1);
+		for (int comes = BEFORE; comes <= FROM_FIRST; comes++)
+			one_sender((enum way)way, (enum comes)comes);
 		if (way == READ || way == READV)
 			continue;
 		undisturbed(1, (enum way)way, MSG_PEEK | MSG_WAITALL);
@@ -205,6 +259,7 @@ static void *all(void *arg)
 		credentials(type, 0, 1);
 	}
 	credentials(SOCK_SEQPACKET, 0, 0);
+	looks_at_broken();
 	return arg;
 }
 
