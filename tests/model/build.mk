@@ -9,8 +9,8 @@ MODEL_FLAGS := -std=gnu11 -O1 -g -fno-pie -fno-omit-frame-pointer -fno-optimize-
 	-D_GNU_SOURCE -DFZ_DEBUG -DFZ_VERSION='"model"' -I. -iquote tests/model/arch -iquote arch/x86_64
 # "make model-coverage": clang puts a hook at each edge between basic blocks (coverage.c).
 MODEL_EDGES := -fsanitize-coverage=edge,trace-pc-guard,pc-table,no-prune -Wno-unknown-warning-option
-# A call of memcpy() & co. stays one, which hooks.c can have instead (builtin.h); statics.c finds the variables.
-MODEL_HOOKS := -fsanitize=thread -Wno-tsan -fno-builtin -include tests/model/builtin.h
+# A call of memcpy() & co. stays one, which hooks.c can have instead (hooks.h); statics.c finds the variables.
+MODEL_HOOKS := -fsanitize=thread -Wno-tsan -fno-builtin -include tests/model/hooks.h
 MODEL_RENAMES := $(foreach f,memcpy memmove memset memcmp memchr strchr strcspn strlen,--redefine-sym $f=model_$f) \
 	--rename-section .data=model_data --rename-section .bss=model_bss
 MODEL_CC = $(if $(MODEL_COVERAGE),clang,$(CC) --param=tsan-instrument-func-entry-exit=0) $(MODEL_FLAGS) $(MODEL_HOOKS) \

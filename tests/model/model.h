@@ -124,8 +124,9 @@ extern uint32_t run_number;
 
 enum access { READ = 0, WRITE = 1, ATOMIC = 2, ORDERED = 4 };
 
-/* hooks.c: memory.  model_note_write(), model_note_read(): somebody is about to write or read there without a hook. */
+/* memory.c.  model_note_write(), model_note_read(): somebody is about to write or read there without a hook. */
 void model_access(const void *p, size_t size, unsigned what);
+void model_after_write(const volatile void *p);	/* an atomic one */
 void model_note_read(const void *p, size_t size);
 void model_note_write(const void *p, size_t size);
 void model_put(void *to, const void *from, size_t size);

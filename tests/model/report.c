@@ -20,8 +20,8 @@ enum { FRAMES = 24 };
 /* The hooks and the model's kernel would only hide where the program is. */
 static bool is_of_explorer(const char *line)
 {
-	static const char *const files[] = { "hooks.c", "schedule.c", "report.c", "kernel.c", "kernel_futex.c", "run.c",
-					     "cpu.h", "host.c", "signals.c", "??" };
+	static const char *const files[] = { "hooks.c", "memory.c", "schedule.c", "report.c", "kernel.c", "kernel_futex.c",
+					     "run.c", "cpu.h", "host.c", "signals.c", "??" };
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		if (strstr(line, files[i]))

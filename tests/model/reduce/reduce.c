@@ -29,7 +29,7 @@
  * Then it does not sleep, and W is no footprint.  Nor is it if the run ends before T goes on: S W has more uses then.
  * V is not the one that runs and gives way: picked, it goes on without a switch, and so does not report to its rings.
  * A window that the cutting of a run ends is that of a run of the same order, or ends there with S before it, too.
- * Points: T has one after S also if it comes from W, for since_point (hooks.c) knows only what T has done since it was picked.
+ * Points: T has one after S also if it comes from W, for since_point (memory.c) knows only what T has done since it was picked.
  * The clock, the kernel's objects and what invariants.c reads are places (reduce.h).  Counts that no check compares with others
  * (steps, switches, the streak of a spin) are of one kthread each, or only grow.
  *

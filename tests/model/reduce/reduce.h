@@ -6,7 +6,7 @@
  * tests/model/reduce/reduce.h - partial-order reduction: which runs of an exhaustive exploration need not be made.  reduce.c says
  * why that is sound.  It stands on one thing: whatever two kthreads can notice of each other is noted as the use of a place.
  *
- * A place is 8 bytes of memory, or an object of the model's kernel.  hooks.c notes the uses of memory.  What the model
+ * A place is 8 bytes of memory, or an object of the model's kernel.  memory.c notes the uses of memory.  What the model
  * reads or writes of memory without a hook, and what a system call does to the kernel's state, is to be noted by
  * reduce_read(), reduce_write() or reduce_use(), at the moment that it is done, and again when it is done again after a sleep.
  * Of a kthread's own state only what others look at counts; whether it is runnable, has signals or polls to report is

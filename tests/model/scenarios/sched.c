@@ -9,6 +9,7 @@
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"
 #include "runtime/sched/announce.h"
+#include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/provide.h"
 #include "runtime/sched/sched.h"
@@ -297,6 +298,56 @@ SCENARIO(ping_ring) = { .name = "ping_ring", .what = "a fiber and a native threa
 
 SCENARIO(kick_taken) = { .name = "kick_taken", .what = "a fiber spins on a processor that it takes while another thread kicks it",
 	.processors = 2, .fibers = 2, .natives = 1, .thread = take_or_wake, .finish = two_rounds };
+
+static struct fz_fiber *taker;
+
+static void *take_and_spin(void *arg)
+{
+	fz_announce(fz_self());
+	while (!atomic_load_explicit(&returns, memory_order_acquire))
+		fz_sys_futex_wait(&returns, 0, NULL);
+	fz_announce_end(fz_self());
+	while (!rounds)
+		fz_cpu_relax();
+	rounds++;
+	return arg;
+}
+
+/* Before the exploring begins the taker has lost its processor in its call, and both processors sleep. */
+static void lose_processor(void)
+{
+	struct fz_birth birth = { .start = take_and_spin, .stack_size = 64 * 1024, .guard_size = 4096 };
+	unsigned long handle = 0;
+
+	MODEL_CHECK(fz_fiber_create(&birth, &handle) == 0, "no thread is made");
+	taker = fz_fiber_of_handle(handle);
+	model_nap(FZ_MSEC);
+}
+
+static void be_woken_or_wake(int i)
+{
+	if (i == 0) {
+		await(&turn, 1);
+		rounds++;
+		return;
+	}
+	/* The monitor, which would find the fiber, looks now, and not again before its next tick. */
+	fz_monitor_poke();
+	real_call();
+	atomic_store_explicit(&returns, 1, memory_order_release);
+	fz_sys_futex_wake(&returns, 1);
+	announce(&turn);
+}
+
+static void two_rounds_joined(void)
+{
+	fz_fiber_join(taker, FZ_FOREVER, NULL);
+	two_rounds();
+}
+
+SCENARIO(kick_of_lost) = { .name = "kick_of_lost", .what = "the same, by a fiber that has lost its own before",
+	.processors = 2, .fibers = 1, .natives = 1, .prepare = lose_processor, .thread = be_woken_or_wake,
+	.finish = two_rounds_joined };
 
 static void ping_or_end(int i)
 {

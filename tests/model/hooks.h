@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef FZ_MODEL_BUILTIN_H
-#define FZ_MODEL_BUILTIN_H
+#ifndef FZ_MODEL_HOOKS_H
+#define FZ_MODEL_HOOKS_H
 
 /*
- * tests/model/builtin.h - what each explored file begins with (-include): the built-in functions of the compiler
+ * tests/model/hooks.h - what each explored file begins with (-include): the built-in functions of the compiler
  * that read or write memory are hooks.c's.
  *
  * The compiler makes moves of those with a constant size, and puts no hook at these.  memcpy() & co.
