@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "libraries.h"
 #include "misc.h"
+#include "scripts/elf/file.h"
 #include "secure.h"
 
 void program_refuse(struct search *s, enum code code, const char *kind, const char *format, ...)
@@ -118,6 +118,21 @@ static bool other_libc(struct search *s, const struct object *o)
 	return false;
 }
 
+static bool no_loader(struct search *s, const struct object *o)
+{
+	struct stat loader;
+
+	if (stat(o->interpreter, &loader) != 0)
+		program_refuse(s, CODE_NOTFOUND, "missing loader", "%s: its loader %s does not exist",
+			       o->path, o->interpreter);
+	else if (!S_ISREG(loader.st_mode))
+		program_refuse(s, CODE_NOTFOUND, "missing loader", "%s: its loader %s is %s", o->path, o->interpreter,
+			       file_kind(loader.st_mode));
+	else
+		return false;
+	return true;
+}
+
 /*
  * The kernel tells the loader of a set-user-ID program, and of others with more rights, not to trust
  * the environment. Such a loader ignores a library in LD_PRELOAD with a path.
@@ -212,13 +227,8 @@ void program_judge(struct search *s, struct object *o)
 		return;
 	}
 	object_read_dynamic(o);
-	if (static_kind(s, o) || other_libc(s, o))
+	if (static_kind(s, o) || other_libc(s, o) || no_loader(s, o))
 		return;
-	if (access(o->interpreter, F_OK) != 0) {
-		program_refuse(s, CODE_NOTFOUND, "missing loader", "%s: its loader %s does not exist",
-		       o->path, o->interpreter);
-		return;
-	}
 	if (o->damage) {
 		program_refuse(s, CODE_NOEXEC, "damaged", "%s: a damaged program (%s)", o->path, o->damage);
 		return;

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "scripts/elf/file.h"
+
 /* A limit on the number of objects. Only a damaged program reaches it. */
 enum { OBJECTS_MAX = 4096 };
 
@@ -26,6 +28,19 @@ enum { OBJECTS_MAX = 4096 };
 
 /* ---- one candidate ------------------------------------------------------ */
 
+/* Is there something at path that is no regular file? Then say so in o->odd. */
+static void note_odd(struct object *o, const char *path)
+{
+	struct stat status;
+	const char *kind = stat(path, &status) == 0 ? file_kind(status.st_mode) : NULL;
+
+	if (!kind)
+		return;
+	free(o->odd);
+	if (asprintf(&o->odd, "%s, %s", path, kind) < 0)
+		abort();
+}
+
 /* Open path if it is a library for o's machine. If it is not, the loader goes on searching: return NULL. */
 static struct object *try_file(struct object *o, const char *path)
 {
@@ -38,6 +53,7 @@ static struct object *try_file(struct object *o, const char *path)
 		return found;
 	}
 	object_close(found);
+	note_odd(o, path);
 	return NULL;
 }
 
@@ -99,7 +115,7 @@ static struct object *try_list(struct object *o, const char *list, const char *s
 	char *expanded = list ? expand(list, owner) : NULL, *rest = expanded, *directory;
 	struct object *found = NULL;
 
-	while (!found && rest && (directory = strsep(&rest, separators)))
+	while (!found && !o->odd && rest && (directory = strsep(&rest, separators)))
 		found = try_directory(o, directory, name);
 	free(expanded);
 	return found;
@@ -160,8 +176,7 @@ static struct object *search_cache(struct object *o, const char *cache, size_t s
 
 static struct object *try_cache(struct object *o, const char *name)
 {
-	/* With O_NONBLOCK, open does not wait for a writer if it is a FIFO, in a root that somebody else has made. */
-	int fd = open("/etc/ld.so.cache", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = file_open("/etc/ld.so.cache");
 	struct object *found = NULL;
 	struct stat status;
 	void *cache;
@@ -189,6 +204,8 @@ struct object *library_open(struct object *o, const char *name)
 	struct object *found = NULL;
 	char *path;
 
+	free(o->odd);
+	o->odd = NULL;
 	if (strchr(name, '/')) {
 		path = expand(name, o->path);
 		found = path ? try_file(o, path) : NULL;
@@ -199,13 +216,13 @@ struct object *library_open(struct object *o, const char *name)
 	for (struct object *by = o; by && !found && !o->runpath; by = by->needed_by)
 		if (!by->runpath)
 			found = try_list(o, by->rpath, ":", by->path, name);
-	if (!found)
+	if (!found && !o->odd)
 		found = try_list(o, getenv("LD_LIBRARY_PATH"), ":;", o->path, name);
-	if (!found)
+	if (!found && !o->odd)
 		found = try_list(o, o->runpath, ":", o->path, name);
-	if (!found)
+	if (!found && !o->odd)
 		found = try_cache(o, name);
-	if (!found)
+	if (!found && !o->odd)
 		found = try_list(o, defaults, ":", o->path, name);
 	return found;
 }
@@ -226,10 +243,12 @@ static bool known(const struct libraries *l, const char *name)
 	return false;
 }
 
-static void miss(struct libraries *l, const char *name)
+static void miss(struct libraries *l, const char *name, const char *odd)
 {
 	char **more = realloc(l->missing, (l->missing_count + 1) * sizeof(*more));
 
+	if (odd && !l->odd)
+		l->odd = strdup(odd);
 	if (!more)
 		return;
 	l->missing = more;
@@ -383,7 +402,7 @@ static void find_needed(struct libraries *l)
 			if (found)
 				l->objects[l->count++] = found;
 			else
-				miss(l, o->needed[n]);
+				miss(l, o->needed[n], o->odd);
 		}
 	}
 }
@@ -407,6 +426,7 @@ void libraries_free(struct libraries *l)
 		free(l->missing[i]);
 	free(l->objects);
 	free(l->missing);
+	free(l->odd);
 }
 
 bool library_is_libc(const struct object *o)

@@ -17,13 +17,17 @@ struct libraries {
 	size_t needed_count;		/* objects loaded at start; after them come those for dlopen */
 	char **missing;			/* names that were not found */
 	size_t missing_count;
+	char *odd;			/* of the first of these that has one, struct object's odd; or NULL */
 };
 
 /* Find all libraries of program. libraries_free() closes them, but not program itself. */
 void libraries_find(struct object *program, struct libraries *ret);
 void libraries_free(struct libraries *l);
 
-/* Find, open and read the library that o needs by this name; NULL if there is none. */
+/*
+ * Find, open and read the library that o needs by this name; NULL if there is none.  The loader ends the program, or waits,
+ * if it comes to a FIFO, a device or a directory of this name: then o->odd says "PATH, a FIFO"; otherwise it is NULL.
+ */
 struct object *library_open(struct object *o, const char *name);
 
 /*

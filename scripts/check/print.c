@@ -196,6 +196,8 @@ void report_text(const struct report *r, FILE *out)
 		put_field("may load", r->libraries.objects[i]->path, out);
 	for (size_t i = 0; i < r->libraries.missing_count; i++)
 		put_field("not found", r->libraries.missing[i], out);
+	if (r->libraries.odd)
+		put_field("no library", r->libraries.odd, out);
 	for (int i = 0; i < TRAIT_COUNT; i++)
 		put_trait(r, i, out);
 	for (size_t i = 0; i < r->libraries.count; i++)
@@ -359,7 +361,9 @@ void report_json(const struct report *r, FILE *out)
 		fputs(i ? "," : "", out);
 		put_string(r->libraries.missing[i], out);
 	}
-	fputs("],\"objects\":[", out);
+	fputs("],\"no_library\":", out);
+	put_string(r->libraries.odd, out);
+	fputs(",\"objects\":[", out);
 	for (size_t i = 0; i < r->libraries.count; i++) {
 		fputs(i ? "," : "", out);
 		put_object_json(r, i, out);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "profiles.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "scripts/elf/file.h"
 
 static void *grow(void *array, size_t count, size_t size)
 {
@@ -57,14 +58,14 @@ static char *read_file(const char *name, size_t *ret_length, char **ret_why)
 	/* Check the link itself, too: its owner can make it lead to another file. */
 	if (lstat(name, &status) == 0 && (*ret_why = not_trusted(name, &status)))
 		return NULL;
-	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	fd = file_open(name);
 	file = fd < 0 ? NULL : fdopen(fd, "r");
 	if (!file) {
 		if (stat(name, &status) == 0)
 			*ret_why = not_trusted(name, &status);
 		return NULL;
 	}
-	if (fstat(fd, &status) == 0 && !(*ret_why = not_trusted(name, &status)) && S_ISREG(status.st_mode)) {
+	if (fstat(fd, &status) == 0 && !(*ret_why = not_trusted(name, &status))) {
 		text = grow(NULL, FZ_PROFILE_MAX, 1);
 		*ret_length = fread(text, 1, FZ_PROFILE_MAX + 1, file);
 		if (*ret_length > FZ_PROFILE_MAX &&

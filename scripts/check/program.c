@@ -2,7 +2,6 @@
 #include "program_internal.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "misc.h"
+#include "scripts/elf/file.h"
 #include "secure.h"
 
 /* ---- PATH --------------------------------------------------------------- */
@@ -242,7 +242,7 @@ static void examine(struct search *s, const char *path)
 {
 	char start[START_SIZE + 1] = "";
 	const char *line_end;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = file_open(path);
 	ssize_t size = fd < 0 ? -1 : read(fd, start, START_SIZE);
 
 	if (fd >= 0)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "program_internal.h"
+#include "scripts/elf/file.h"
 
 struct visitor {
 	void (*visit)(const char *name, void *arg);
@@ -172,7 +173,8 @@ static void look_at_line(char *line, struct visitor *v)
 
 static void look_at_script(const char *path, struct visitor *v)
 {
-	FILE *in = fopen(path, "re");
+	const int fd = file_open(path);
+	FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
 	size_t size = 0, left = 10000;
 	char *line = NULL;
 

@@ -219,6 +219,8 @@ void report_judge(struct report *r)
 		judge(r, MAY, run, "a server that loads plugins, which can make threads");
 	else
 		judge_without_threads(r);
-	if (r->libraries.missing_count)
+	if (r->libraries.odd)
+		r->advice = "put a library in the place of what is none: the program does not start with it";
+	else if (r->libraries.missing_count)
 		r->advice = "install what was not found: the program does not start without it";
 }

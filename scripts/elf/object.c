@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "object_internal.h"
 
+#include "file.h"
+
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -129,8 +130,7 @@ struct object *object_open(const char *path)
 		return NULL;
 	elf_version(EV_CURRENT);
 	o->path = strdup(path);
-	/* With O_NONBLOCK, open does not wait for a writer if path is a FIFO. */
-	o->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	o->fd = file_open(path);
 	if (!o->path || o->fd < 0) {
 		int err = errno;
 
@@ -164,6 +164,7 @@ void object_close(struct object *o)
 		close(o->fd);
 	free(o->interpreter);
 	free(o->needed);
+	free(o->odd);
 	free(o->path);
 	free(o);
 }

@@ -22,6 +22,8 @@ struct object {
 	int fd;
 	Elf *elf;
 
+	char *odd;			/* set by library_open(); see there */
+
 	/* set by object_open() */
 	int elf_class;			/* ELFCLASS*; ELFCLASSNONE: no ELF file at all */
 	GElf_Ehdr header;
@@ -46,7 +48,7 @@ struct object {
 
 /*
  * Open path and read its headers.  Returns NULL with errno set if it cannot be
- * opened or read; a file that is not ELF has elf_class ELFCLASSNONE.
+ * opened or read, or is no regular file; a file that is not ELF has elf_class ELFCLASSNONE.
  */
 struct object *object_open(const char *path);
 

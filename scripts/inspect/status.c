@@ -38,15 +38,22 @@ struct status {
 	char *record;			/* what "fiberize bench" has measured, or NULL */
 };
 
-/* What a line of maps has behind the name of a file that is deleted. */
-static const char DELETED[] = " (deleted)";
+/* What a line of maps has at its end, behind the name of a file that is deleted. */
+static const char DELETED[] = " (deleted)\n";
+
+static bool ends_in_deleted(const char *line)
+{
+	const size_t length = strlen(line), end = strlen(DELETED);
+
+	return length >= end && strcmp(line + length - end, DELETED) == 0;
+}
 
 /* Is there a file with the name that the deleted library had in the process's root? name has DELETED at its end. */
 static bool is_there_again(const struct target *t, const char *name)
 {
 	char path[4096];
 	int size = snprintf(path, sizeof(path), "/proc/%d/root%.*s", target_reader(t),
-			    (int)(strstr(name, DELETED) - name), name);
+			    (int)(strlen(name) - strlen(DELETED)), name);
 
 	return size < (int)sizeof(path) && access(path, F_OK) == 0;
 }
@@ -65,7 +72,7 @@ static enum library look_for_library(const struct target *t)
 		uint64_t begin, end;
 
 		if (sscanf(line, "%" SCNx64 "-%" SCNx64, &begin, &end) == 2 && t->description >= begin &&
-		    t->description < end && strstr(line, DELETED))
+		    t->description < end && ends_in_deleted(line))
 			library = is_there_again(t, line + strcspn(line, "/")) ? IS_REPLACED : IS_REMOVED;
 	}
 	free(line);

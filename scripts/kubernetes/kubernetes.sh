@@ -132,23 +132,41 @@ done
 
 # ---- the image
 
-# archs_of FILE DEPTH: prints the architectures of an index in the layout, and of the indices that it names, so many deep:
-# a damaged layout may lead in a circle
+# archs_of: prints the architectures of the index in the layout, and of the indices that it names.  Each is looked at once,
+# at most four deep, and 100 of them: a damaged layout may lead in a circle, or to many.  A digest that could be a path
+# elsewhere is none, and a blob that is no file is not opened.
 archs_of()
 {
-	[ "$2" -gt 0 ] || return 0
-	jq -r '.manifests[] | if .platform then ". " + .platform.architecture else ": " + (.digest | sub(":"; "/")) end' \
-		"$layout/$1" 2>/dev/null | while read -r what name; do
-		case $what in
-		.) printf '%s\n' "$name" ;;
-		*) (archs_of "blobs/$name" $(($2 - 1))) ;;
-		esac
+	files=index.json seen=' index.json ' left=100
+	for depth in 1 2 3 4; do
+		below=
+		for file in $files; do
+			{ [ -f "$layout/$file" ] && [ $left -gt 0 ]; } || continue
+			left=$((left - 1))
+			for found in $(jq -r '[.manifests[] | if .platform then "." + .platform.architecture else ":" + .digest end |
+				select(test("^([.][a-z0-9]+|:[a-z0-9]+([+._-][a-z0-9]+)*:[a-zA-Z0-9=_-]+)$"))] | unique | .[:100][]' \
+				"$layout/$file" 2>/dev/null); do
+				case $found in
+				.*)
+					printf '%s\n' "${found#.}"
+					continue
+					;;
+				esac
+				found=${found#:}
+				found=blobs/${found%%:*}/${found#*:}
+				case $seen in
+				*" $found "*) ;;
+				*) seen="$seen$found " below="$below $found" ;;
+				esac
+			done
+		done
+		files=$below
 	done
 }
 
 if [ -n "$layout" ]; then
 	command -v jq >/dev/null || die $EX_OTHER 'kubernetes: --layout needs jq'
-	found=$(archs_of index.json 4 | grep -Ex 'amd64|arm64' | sort -u | tr '\n' ' ')
+	found=$(archs_of | grep -Ex 'amd64|arm64' | sort -u | tr '\n' ' ')
 	found=${found% }
 	[ -n "$found" ] || die $EX_NO_FIT "$layout: not an OCI image layout that is for amd64 or arm64; make oci or make oci-all makes one"
 	for arch in $archs; do

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "processes.h"
+#include "scripts/elf/file.h"
 
 enum { KEY_MOST = 32 << 10 };
 
@@ -57,7 +58,6 @@ char *measured_key(int pid, int beside)
 static int open_file(void)
 {
 	struct measured_place place;
-	struct stat is;
 	char *path;
 	int fd;
 
@@ -65,14 +65,9 @@ static int open_file(void)
 		return -1;
 	if (asprintf(&path, "%s/measured", place.directory) < 0)
 		abort();
-	/* O_NONBLOCK: a FIFO there must not keep us waiting. */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = file_open(path);
 	free(path);
 	free(place.directory);
-	if (fd >= 0 && (fstat(fd, &is) != 0 || !S_ISREG(is.st_mode))) {
-		close(fd);
-		fd = -1;
-	}
 	return fd;
 }
 

@@ -3,18 +3,27 @@
 #
 # scripts/service/effect.sh - would the drop-in have an effect, and a good one? Sourced by service.sh.
 # Uses root, self, service, template, unit, library, lib, name, tab, die, is_yes, is_no and the exit statuses of service.sh, and
-# facts of unit.sh.  must_have_effect sets named, the library's name for LD_PRELOAD, verdict, and of the system calls
+# facts, file_of and is_text of unit.sh.  must_have_effect sets named, the library's name for LD_PRELOAD, verdict, and of the system calls
 # that SystemCallFilter= does not allow: added, those to be added, and without_io_uring, "yes" if it forbids these.
 
 # Prints the last EnvironmentFile= that sets LD_PRELOAD: it has priority over Environment= of a drop-in.
 overriding_file()
 {
 	facts file | while IFS= read -r file; do
-		file=$root${file#-}
-		# EnvironmentFile= may be a pattern (*.conf), so $file is not quoted.
-		for one in $file; do
+		file=${file#-}
+		# systemd ignores these.
+		case $file/ in
+		*/../* | [!/]*) continue ;;
+		esac
+		# EnvironmentFile= may be a pattern (*.conf), so its last part is not quoted; the folders may be links below the root.
+		case ${file%/*} in
+		*[*?[]*) folder=$root${file%/*} ;;
+		*) folder=$(file_of "${file%/*}") ;;
+		esac
+		for one in "$folder"/${file##*/}; do
+			real=$(file_of "${one#"$root"}")
 			# A FIFO would keep us waiting, or lose to us what is for the service.
-			if [ -f "$one" ] && grep -q '^[[:space:]]*LD_PRELOAD=' "$one" 2>/dev/null; then
+			if is_text "$real" && grep -q '^[[:space:]]*LD_PRELOAD=' "$real" 2>/dev/null; then
 				printf '%s\n' "$one"
 			fi
 		done

@@ -155,7 +155,8 @@ reload()
 # Ends with a message if the drop-in was not written by fiberize: then it must not be changed or removed.
 must_be_ours()
 {
-	[ ! -e "$dropin" ] || [ "$(head -n 1 "$dropin" 2>/dev/null)" = "$mark" ] ||
+	# A link may lead to a file of this system, and a FIFO would keep us waiting.
+	[ ! -e "$dropin" ] || { [ -f "$dropin" ] && [ ! -L "$dropin" ] && [ "$(head -n 1 "$dropin" 2>/dev/null)" = "$mark" ]; } ||
 		die $EX_CANNOT_CHANGE "$dropin: not written by fiberize enable; remove or rename it"
 }
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 #
-# scripts/service/unit.awk FILE... - reads the [Service] sections of a unit's files, and [Manager] of those of systemd
-# itself, named in the order in which systemd reads them, and prints the settings that matter to a preloaded library, as lines
+# scripts/service/unit.awk [named=NAME FILE]... - reads the [Service] sections of a unit's files, and [Manager] of those of systemd
+# itself, in the order in which systemd reads them, each behind named=, how messages name it, and prints the settings that matter to a preloaded library, as lines
 # "KEY<tab>VALUE":
 #
-#	preload			LD_PRELOAD in Environment=, or if that has none, in DefaultEnvironment= of systemd itself
+#	preload			LD_PRELOAD in Environment=, or if that has none, manager_preload of the environment, or in
+#				DefaultEnvironment= of systemd itself
 #	preload_file		the last file that sets it, or empties Environment=
 #	file			each EnvironmentFile=, in order, with its "-"
 #	unset			LD_PRELOAD, if UnsetEnvironment= names it
@@ -52,14 +53,14 @@ function environment(value,	words, count, i)
 {
 	if (value == "") {
 		has_preload = 0
-		preload_file = FILENAME
+		preload_file = named
 	}
 	count = split_words(value, words)
 	for (i = 1; i <= count; i++)
 		if (index(words[i], "LD_PRELOAD=") == 1) {
 			has_preload = 1
 			preload = substr(words[i], 12)
-			preload_file = FILENAME
+			preload_file = named
 		}
 }
 
@@ -76,7 +77,7 @@ function default_environment(value,	words, count, i)
 function filter(value,	words, count, i, denies)
 {
 	if (value == "") {
-		filter_file = FILENAME
+		filter_file = named
 		kind = ""
 		filter_count = 0
 		return
@@ -210,6 +211,9 @@ FNR == 1 {
 }
 
 END {
+	# This counts more than DefaultEnvironment=.
+	if (ENVIRON["manager_preload"] != "")
+		default_preload = ENVIRON["manager_preload"]
 	if (has_preload || default_preload != "")
 		print "preload\t" (has_preload ? preload : default_preload)
 	if (preload_file != "")

@@ -27,7 +27,7 @@ folders='etc/systemd/system.control run/systemd/system.control run/systemd/trans
 find_file()
 {
 	for folder in $folders; do
-		found=$root/$folder/$1
+		found=$(file_of "/$folder")/$1
 		if [ -e "$found" ] || [ -L "$found" ]; then
 			return 0
 		fi
@@ -68,16 +68,37 @@ find_unit()
 	[ -r "$unit" ] || die $EX_NO_SERVICE "$unit: cannot be read"
 }
 
-# file_of PATH: prints the file that PATH is for whom runs below the root, where links may be absolute
+# file_of PATH: prints the file that PATH is for whom runs below the root: no link and no ".." leads out of it
 file_of()
 {
-	path=$1
-	for _ in 1 2 3 4 5 6 7 8; do
-		target=$(readlink "$root$path") || break
-		case $target in
-		/*) path=$target ;;
-		*) path=${path%/*}/$target ;;
+	if [ -z "$root" ]; then
+		printf '%s' "$1"
+		return
+	fi
+	left=$1 path='' links=0
+	while [ -n "$left" ]; do
+		part=${left%%/*}
+		case $left in
+		*/*) left=${left#*/} ;;
+		*) left= ;;
 		esac
+		case $part in
+		'' | .) continue ;;
+		..)
+			path=${path%/*}
+			continue
+			;;
+		esac
+		if [ -L "$root$path/$part" ] && [ $links -lt 40 ]; then
+			links=$((links + 1))
+			target=$(readlink "$root$path/$part")
+			left=$target/$left
+			case $target in
+			/*) path= ;;
+			esac
+		else
+			path=$path/$part
+		fi
 	done
 	printf '%s' "$root$path"
 }
@@ -87,28 +108,66 @@ is_below()
 	[ -z "$root" ] || printf ' below %s' "$root"
 }
 
+# first_of_each NAME FOLDER...: prints the files *.conf in the folders below the root, of several with one name the first, by
+# their names; but not NAME, and none that masks the others by being empty, or a link to nothing or /dev/null.
+first_of_each()
+{
+	but=$1
+	shift
+	for folder; do
+		here=$(file_of "/$folder")
+		for file in "$here"/*.conf; do
+			{ [ -e "$file" ] || [ -L "$file" ]; } && printf '%s%s%s\n' "${file##*/}" "$tab" "$file"
+		done
+	done | awk -F '\t' -v but="$but" '$1 != but && !seen[$1]++' | sort -t "$tab" -k 1,1 | cut -f 2 |
+		while IFS= read -r file; do
+			real=$(file_of "${file#"$root"}")
+			# systemd-analyze and systemd itself would open it.
+			if [ "$real" != "$root/dev/null" ] && { [ -p "$real" ] || [ -c "$real" ] || [ -b "$real" ]; }; then
+				die $EX_CANNOT_CHANGE "$file is not a file; mend or remove it"
+			fi
+			! is_text "$real" || printf '%s\n' "$file"
+		done
+}
+
+# is_text FILE: can it be read without harm, and is there something in it? A FIFO would keep us waiting.
+is_text()
+{
+	[ -f "$1" ] && [ -r "$1" ] && [ -s "$1" ]
+}
+
 # Prints the files of the unit, without our drop-in, in the order in which systemd reads them.  Of several
 # drop-ins with one name only the first counts: in the first folder of units, and there in the most special
 # folder of drop-ins.
 unit_files()
 {
 	printf '%s\n' "$unit"
+	set --
 	for folder in $folders; do
 		for names in "$service.d" "$template.d" $(prefixes) service.d; do
-			for file in "$root/$folder/$names"/*.conf; do
-				[ -e "$file" ] && printf '%s%s%s\n' "${file##*/}" "$tab" "$file"
-			done
+			set -- "$@" "$folder/$names"
 		done
-	done | awk -F '\t' -v ours="$name" '$1 != ours && !seen[$1]++' | sort -t "$tab" -k 1,1 | cut -f 2
+	done
+	first_of_each "$name" "$@"
 }
 
-# Prints the files of systemd itself: its environment is that of each service.
+# Prints the files of systemd itself (systemd-system.conf(5)): its environment is that of each service.  Only the first
+# system.conf counts, before all drop-ins; before systemd 256 there is none but that in /etc.
 manager_files()
 {
-	for file in "$root/etc/systemd/system.conf" "$root"/usr/lib/systemd/system.conf.d/*.conf \
-		"$root"/run/systemd/system.conf.d/*.conf "$root"/etc/systemd/system.conf.d/*.conf; do
-		[ ! -f "$file" ] || printf '%s\n' "$file"
+	set -- etc/systemd run/systemd usr/local/lib/systemd usr/lib/systemd lib/systemd
+	for folder; do
+		file=$(file_of "/$folder/system.conf")
+		if [ -e "$file" ]; then
+			! is_text "$file" || printf '%s\n' "$file"
+			break
+		fi
 	done
+	for folder; do
+		set -- "$@" "$folder/system.conf.d"
+		shift
+	done
+	first_of_each '' "$@"
 }
 
 # Prints folders of drop-ins by prefix: a-b-c.service also has a-b-.service.d and a-.service.d.
@@ -130,15 +189,27 @@ facts()
 	printf '%s\n' "$all_facts" | sed -n "s/^$1$tab//p"
 }
 
+# Prints LD_PRELOAD of the manager's environment, if one runs: "systemctl set-environment" sets it.  % is no specifier there.
+manager_preload()
+{
+	[ -z "$root" ] && [ -d /run/systemd/system ] || return 0
+	systemctl show-environment 2>/dev/null | sed -n 's/^LD_PRELOAD=//p' |
+		sed -e "/^[$]'.*'\$/ { s/^..//; s/'\$//; s/\\\\\(.\)/\\1/g; }" -e 's/%/%%/g'
+}
+
+# Sets all_facts.  awk reads the file that each is below the root, and names it as it is named there.
 read_unit()
 {
-	files=$(manager_files && unit_files)
+	files=$(manager_files && unit_files) || exit
 	IFS_before=$IFS
 	IFS='
 '
 	set -f
-	# shellcheck disable=SC2086 # one file in each line
-	all_facts=$(awk -f "${0%/*}/unit.awk" $files) || die 1 "$service: awk has failed"
+	set --
+	for file in $files; do
+		set -- "$@" "named=$(printf '%s' "$file" | sed 's/\\/&&/g')" "$(file_of "${file#"$root"}")"
+	done
 	set +f
 	IFS=$IFS_before
+	all_facts=$(manager_preload=$(manager_preload) awk -f "${0%/*}/unit.awk" "$@") || die 1 "$service: awk has failed"
 }

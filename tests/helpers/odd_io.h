@@ -21,10 +21,31 @@
 static const struct linger at_once = { .l_onoff = 1 };
 static char bytes[64];
 
+/* What the next thread of begin_asleep() does, which has taken this when it posts will_sleep. */
+static struct {
+	void *(*fn)(void *);
+	void *arg;
+} next;
+
+static void *tell_and_do(void *arg)
+{
+	void *(*const fn)(void *) = next.fn;
+
+	arg = next.arg;
+	event_post(&will_sleep);
+	return fn(arg);
+}
+
+/* A new thread may sleep before it begins, and is then not in the call yet. */
 static pthread_t begin_asleep(void *(*fn)(void *), void *arg)
 {
-	pthread_t t = begin(fn, arg);
+	const int before = will_sleep.count;
+	pthread_t t;
 
+	next.fn = fn;
+	next.arg = arg;
+	t = begin(tell_and_do, NULL);
+	event_wait(&will_sleep, before + 1);
 	await_others();
 	return t;
 }

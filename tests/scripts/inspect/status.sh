@@ -35,6 +35,17 @@ must cp "$library" "$work/removed.so"
 begin "$fiberize" --library "$work/removed.so" "$helpers/busy" idle
 removed=$pid
 must rm "$work/removed.so"
+# A folder whose name has what the kernel writes behind that of a deleted file; LD_PRELOAD takes no space.
+must mkdir "$work/a (deleted) folder"
+must ln -s "a (deleted) folder" "$work/folder"
+must cp "$library" "$work/folder/same.so"
+must cp "$library" "$work/folder/replaced.so"
+begin env LD_PRELOAD="$work/folder/same.so" "$helpers/busy" idle
+odd_same=$pid
+begin env LD_PRELOAD="$work/folder/replaced.so" "$helpers/busy" idle
+odd_replaced=$pid
+must rm "$work/folder/replaced.so"
+must cp "$library" "$work/folder/replaced.so"
 
 # A description of a form that is not known yet, one that lacks an entry, and one without a version; one with
 # an object that is larger than any number, and one with more entries than there can be.
@@ -88,6 +99,8 @@ same 'replaced' "true false null $version 5" \
 	"$(of "$replaced" '"\(.replaced) \(.removed) \(.note) \(.version) \(.threads)"')"
 same 'removed' "false true null $version 5" \
 	"$(of "$removed" '"\(.replaced) \(.removed) \(.note) \(.version) \(.threads)"')"
+same 'not removed, in an odd folder' 'false false' "$(of "$odd_same" '"\(.replaced) \(.removed)"')"
+same 'replaced, in an odd folder' 'true false' "$(of "$odd_replaced" '"\(.replaced) \(.removed)"')"
 same 'another form' 'its library is of another version: use the fiberize that came with it ? null' \
 	"$(of "$later" '"\(.note) \(.version) \(.backend)"')"
 same 'lacks an entry' "its library is of another version: use the fiberize that came with it $version null" \

@@ -106,6 +106,20 @@ layout 'a layout with something else for an architecture'
 echo '{"manifests":[{"digest":"sha256:circle"}]}' >"$work/damaged/index.json"
 cp "$work/damaged/index.json" "$work/damaged/blobs/sha256/circle"
 layout 'a layout that leads in a circle'
+# Each level would be looked at a thousand times as often as the one above it.
+jq -n '{ manifests: [range(1000) | { digest: "sha256:circle" }] }' >"$work/damaged/index.json"
+cp "$work/damaged/index.json" "$work/damaged/blobs/sha256/circle"
+layout 'a layout that names itself a thousand times'
+echo '{"manifests":[{"digest":"sha256:../../../layout/index.json"},{"digest":"../layout:index.json"}]}' \
+	>"$work/damaged/index.json"
+layout 'a layout whose digest is a path elsewhere'
+mkfifo "$work/damaged/blobs/sha256/fifo"
+echo '{"manifests":[{"digest":"sha256:fifo"}]}' >"$work/damaged/index.json"
+layout 'a layout with a FIFO for an index'
+echo '{"manifests":[{"digest":"sha256:nested"}]}' >"$work/damaged/index.json"
+cp "$work/layout/index.json" "$work/damaged/blobs/sha256/nested"
+run "$fiberize" kubernetes --image a --layout "$work/damaged"
+like 'a layout with an index below the index' "*\['$own'\]*" "$out"
 refused 'an architecture that fiberize is not for' 102 '*--arch s390x: fiberize is for amd64 and arm64 alone; *' \
 	"$fiberize" kubernetes --image a --arch amd64,s390x
 refused 'no layout' 102 '*not an OCI image layout*' "$fiberize" kubernetes --image a --layout "$work"

@@ -364,6 +364,17 @@ for file in "$units"/env*.service; do
 	after=$(preload $name)
 	[ "$after" = "$library${before:+:$before}" ] && echo "PASS $name" || echo "FAIL $name <$before> <$after>"
 done
+# What the manager has in its environment, and not in a file.
+"$fiberize" disable env0 >/dev/null
+"$fiberize" disable env1 >/dev/null
+systemctl set-environment 'LD_PRELOAD=/no.so:/n%o/${LIB}.so'
+"$fiberize" enable env0 >said
+"$fiberize" enable env1 >/dev/null
+echo "manager: $(sed -n 's/.*LD_PRELOAD: kept, behind the library: //p' said)"
+"$fiberize" status env0 | sed -n 's/.*LD_PRELOAD: kept, behind the library: /status: /p'
+sed -n "s#.*$library##p" /etc/systemd/system/env[01].service.d/50-fiberize.conf | tr '\n' ' '
+echo
+systemctl unset-environment LD_PRELOAD
 look()
 {
 	"$fiberize" status $1 >said
@@ -411,6 +422,11 @@ same 'below systemd: came to the end' END "$(tail -n 1 "$work/booted")"
 for n in 0 1 2 3 4 5; do
 	has "LD_PRELOAD of unit $n, as systemd reads it" "$work/booted" "^PASS env$n"
 done
+# shellcheck disable=SC2016 # a path as it is
+kept='/no.so:/n%%o/${LIB}.so'
+has 'the environment of the manager: kept' "$work/booted" "^manager: $kept\$"
+has 'the environment of the manager: status' "$work/booted" "^status: $kept\$"
+has 'the environment of the manager: of a unit with its own' "$work/booted" "^:$kept\" :/a.so\" \$"
 run "$fiberize" check --json "$helpers/busy"
 backend=$(jq -r .backend <<<"$out")
 for name in live strict narrow filtered; do

@@ -1,0 +1,115 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# tests/scripts/service/service_files.sh - which files of a system that does not run "fiberize enable" reads: none out of its
+# root and none that is no file, and of several drop-ins of one name the first.
+
+# shellcheck source=tests/lib/judge.inc
+. "$(dirname "$0")/../../lib/judge.inc"
+# shellcheck source=tests/lib/service.inc
+. "$(dirname "$0")/../../lib/service.inc"
+need systemd-analyze systemctl
+
+# kept NAME PRELOADED: enable keeps this LD_PRELOAD, or none
+kept()
+{
+	service enable plain
+	same "$1" "0:$2" "$code:$(sed -n 's/^  LD_PRELOAD: kept, behind the library: //p' <<<"$out")"
+	service disable plain
+}
+
+# conf FILE LINE...
+conf()
+{
+	must mkdir -p "$tree/${1%/*}"
+	printf '%s\n' "${@:2}" >"$tree/$1"
+}
+
+unit plain
+
+# ---- nothing out of the root
+
+# So many .. that they come to the root of this system.
+up=../../../../../../../../../../../../../../..
+outside=$work/outside
+must mkdir "$outside"
+printf '[Service]\nEnvironment=LD_PRELOAD=/outside.so\n' >"$outside/x.conf"
+printf '[Service]\nExecStart=/bin/server\nEnvironment=LD_PRELOAD=/outside.so\n' >"$outside/x.service"
+printf 'LD_PRELOAD=/outside.so\n' >"$outside/environment"
+must mkdir "$etc/plain.service.d"
+for target in "$outside/x.conf" "$up$outside/x.conf"; do
+	must ln -sf "$target" "$etc/plain.service.d/10-x.conf"
+	kept "a drop-in that leads to $target" ''
+done
+must rm "$etc/plain.service.d/10-x.conf"
+must rmdir "$etc/plain.service.d"
+must mkdir -p "$tree/run/systemd/system"
+must ln -s "$outside" "$tree/run/systemd/system/plain.service.d"
+kept 'a folder of drop-ins that leads out' ''
+must rm "$tree/run/systemd/system/plain.service.d"
+must ln -s "$up$outside/x.service" "$etc/leads.service"
+must ln -s "$outside/x.service" "$etc/x.service"
+refuses leads 101 '*is a link to nothing; mend or remove it'
+must rm "$etc/leads.service" "$etc/x.service"
+must mkdir -p "$tree/run/env"
+must ln -s "$outside" "$tree/run/env/folder"
+must ln -s "$up$outside/environment" "$tree/run/env/link"
+unit plain "EnvironmentFile=/run/env/folder/environment" EnvironmentFile=/run/env/link EnvironmentFile=/run/env/l*
+kept 'environment files that lead out' ''
+unit plain
+# The same names below the root.
+must mkdir -p "$tree$outside"
+must cp "$outside/environment" "$tree$outside"
+printf '[Service]\nEnvironment=LD_PRELOAD=/inside.so\n' >"$tree$outside/x.conf"
+must mkdir "$etc/plain.service.d"
+must ln -s "$up$outside/x.conf" "$etc/plain.service.d/10-x.conf"
+kept 'a drop-in that leads to a file below the root' /inside.so
+must rm "$etc/plain.service.d/10-x.conf"
+must rmdir "$etc/plain.service.d"
+unit plain EnvironmentFile=/run/env/f*/environment EnvironmentFile=/run/env/l*
+refuses plain 102 '*/run/env/link sets LD_PRELOAD*'
+unit plain
+
+# ---- no FIFO is opened: whoever reads it waits
+
+must mkdir -p "$etc/plain.service.d"
+must mkfifo "$etc/plain.service.d/10-x.conf"
+refuses plain 101 '*/10-x.conf is not a file; mend or remove it'
+must rm "$etc/plain.service.d/10-x.conf"
+must mkfifo "$etc/plain.service.d/50-fiberize.conf"
+refuses plain 101 '*/50-fiberize.conf: not written by fiberize enable; remove or rename it'
+must rm -r "$etc/plain.service.d"
+must mkfifo "$tree/etc/systemd/system.conf"
+kept 'a FIFO for system.conf' ''
+must rm "$tree/etc/systemd/system.conf"
+
+# ---- the first of each name
+
+own=etc/systemd/system.conf.d vendor=usr/lib/systemd/system.conf.d local=usr/local/lib/systemd/system.conf.d
+conf $local/a.conf '[Manager]' DefaultEnvironment=LD_PRELOAD=/local.so
+kept 'systemd: usr/local/lib' /local.so
+conf $vendor/a.conf '[Manager]' DefaultEnvironment=LD_PRELOAD=/vendor.so
+kept 'systemd: usr/local/lib is before usr/lib' /local.so
+conf run/systemd/system.conf.d/a.conf '[Manager]' DefaultEnvironment=LD_PRELOAD=/run.so
+kept 'systemd: run is before both' /run.so
+must mkdir -p "$tree/$own"
+must ln -s /dev/null "$tree/$own/a.conf"
+kept 'systemd: masked by a link to /dev/null' ''
+must rm "$tree/$own/a.conf"
+: >"$tree/$own/a.conf"
+kept 'systemd: masked by an empty file' ''
+conf $vendor/50-fiberize.conf '[Manager]' DefaultEnvironment=LD_PRELOAD=/b.so
+kept 'systemd: a drop-in of that name is not ours' /b.so
+conf $own/0.conf '[Manager]' DefaultEnvironment=LD_PRELOAD=/0.so
+kept 'systemd: by names, not by folders' /b.so
+must rm -r "$tree/$own" "$tree/$vendor" "$tree/$local" "$tree/run/systemd/system.conf.d"
+conf usr/lib/systemd/system.conf '[Manager]' DefaultEnvironment=LD_PRELOAD=/main.so
+kept 'systemd: system.conf in usr/lib' /main.so
+conf etc/systemd/system.conf '[Manager]'
+kept 'systemd: that in etc alone' ''
+conf usr/lib/systemd/system/plain.service.d/10-a.conf '[Service]' Environment=LD_PRELOAD=/vendor.so
+kept 'a drop-in of a package' /vendor.so
+must mkdir -p "$etc/plain.service.d"
+must ln -s nowhere "$etc/plain.service.d/10-a.conf"
+kept 'a drop-in of a package, masked by a link to nothing' ''
+finish
