@@ -46,7 +46,8 @@ static bool read_memory(const void *address, void *buffer, size_t size)
 {
 	const struct iovec here = { buffer, size }, there = { (void *)(uintptr_t)address, size };
 
-	return fz_syscall6(__NR_process_vm_readv, fz_sys_getpid(), (long)&here, 1, (long)&there, 1,
+	/* The caller's tid: the process's id is its first thread's, which may have ended, and has no memory then. */
+	return fz_syscall6(__NR_process_vm_readv, fz_sys_gettid(), (long)&here, 1, (long)&there, 1,
 			   0) == (long)size;
 }
 

@@ -6,6 +6,7 @@
  *	tangle			prints "ready" once the threads have been made, and goes on until killed
  *	tangle sleeper		one more thread sleeps: not all wait for each other
  *	tangle deadline		one of the waits has a deadline: there is no deadlock
+ *	tangle ended		as without a word, but the process's first kernel thread has ended before
  *	tangle asleep		a thread waits for what never comes, and main() for the thread
  */
 #define _GNU_SOURCE
@@ -17,6 +18,8 @@
 #include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "raw_call.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
@@ -69,6 +72,35 @@ static void *never(void *arg)
 	return arg;
 }
 
+/* Begins the deadlock when the process's first kernel thread has ended. */
+static void *begin_late(void *arg)
+{
+	char path[64], state = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", getpid());
+	while (state != 'Z') {
+		usleep(1000);
+		file = fopen(path, "r");
+		if (!file || fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+			return arg;
+		fclose(file);
+	}
+	sem_post(&go);
+	sem_post(&go);
+	return arg;
+}
+
+static void end_first(pthread_t *late)
+{
+	pthread_create(late, NULL, begin_late, NULL);
+	for (;;)
+		if (raw_call(SYS_gettid) == getpid())
+			raw_call(SYS_exit);
+		else
+			usleep(1000);
+}
+
 int main(int argc, char **argv)
 {
 	const char *how = argc > 1 ? argv[1] : "";
@@ -96,10 +128,12 @@ int main(int argc, char **argv)
 	sem_wait(&held);
 	sem_wait(&held);
 	pthread_create(&plain, NULL, plain_thread, NULL);
-	sem_post(&go);
-	sem_post(&go);
 	puts("ready");
 	fflush(stdout);
+	if (strcmp(how, "ended") == 0)
+		end_first(&other);
+	sem_post(&go);
+	sem_post(&go);
 	pthread_join(pinned, NULL);
 	return 0;
 }

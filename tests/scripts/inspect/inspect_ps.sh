@@ -95,6 +95,7 @@ says()
 
 says "*deadlock of 3 threads;*(wired) waits for the end of *" ''
 says "*deadlock of 3 threads;*(plain) waits for a mutex held by *" sleeper
+says "*deadlock of 3 threads;*(wired) waits for the end of *" ended
 says '*all 2 threads are asleep: *' asleep
 
 start "$fiberize" --deadlock report "$helpers/tangle" deadline
