@@ -11,10 +11,10 @@ enum { MOST = 64 };
 /* Returns the id of the process to which a pidfd refers, or 0. */
 static pid_t pid_of(int pidfd)
 {
-	char path[32], text[512] = "", *at;
+	char path[40], text[512] = "", *at;
 	long fd, n = -1;
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+	snprintf(path, sizeof(path), "/proc/thread-self/fdinfo/%d", pidfd);
 	fd = fz_syscall4(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0);
 	if (fd >= 0) {
 		n = fz_syscall3(SYS_read, fd, (long)text, sizeof(text) - 1);

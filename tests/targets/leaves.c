@@ -8,8 +8,9 @@
  */
 #include <pthread.h>
 #include <stdio.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "raw_call.h"
 
 enum { THREADS = 3 };
 
@@ -18,21 +19,6 @@ static void *naps(void *arg)
 	for (;;)
 		usleep(10000);
 	return arg;
-}
-
-static long call(long number)
-{
-#if defined(__x86_64__)
-	long ret;
-
-	__asm__ volatile("syscall" : "=a"(ret) : "a"(number), "D"(0) : "rcx", "r11", "memory");
-	return ret;
-#elif defined(__aarch64__)
-	register long nr __asm__("x8") = number, ret __asm__("x0") = 0;
-
-	__asm__ volatile("svc #0" : "+r"(ret) : "r"(nr) : "memory");
-	return ret;
-#endif
 }
 
 int main(int argc, char **argv)
@@ -46,8 +32,8 @@ int main(int argc, char **argv)
 	puts("ready");
 	fflush(stdout);
 	while (argc > 1)
-		if (call(SYS_gettid) == getpid())
-			call(SYS_exit);
+		if (raw_call(SYS_gettid) == getpid())
+			raw_call(SYS_exit);
 		else
 			usleep(1000);
 	pthread_exit(NULL);
