@@ -515,6 +515,7 @@ mv "$work/first.stats" "$work/second.stats"
 yes 'rates of a file end with its process' wait "$watcher"
 same 'rates of a file: none between two processes' 0 "$(grep -c '[0-9]\{16\}' "$work/file-rates")"
 kill -KILL "$first" 2>/dev/null
+wait "$first" 2>/dev/null
 stop
 
 # ---- bad input
