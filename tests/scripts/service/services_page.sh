@@ -50,6 +50,7 @@ for command in "$work"/page/*.command; do
 	[[ $text != 'fiberize disable'* ]] || last=99
 	[[ $text = 'fiberize status'* ]] && wanted=${last:-0} || wanted=0
 	same "$text: exit status" "$wanted" "$(cat "$name.code")"
+	[ "$wanted" = "$(cat "$name.code")" ] || cat "$name.err" >&2
 	as_told "$text: as the page says" "$name.wanted" "$name.out"
 	same "$text: nothing else" '' "$(grep -v 'fiberize bench: ' "$name.err")"
 done
