@@ -17,8 +17,8 @@
 #endif
 
 /*
- * After io_getevents or io_pgetevents: an interruption that is not for the program ends it with fewer events than it waits for.  Returns true
- * if the others are to be got, and changes the arguments for that.
+ * After io_getevents or io_pgetevents: an interruption that is not for the program ends it with fewer events than it
+ * waits for.  Returns true if the others are to be got, and changes the arguments for that.
  */
 static bool lacks_events(const struct fz_blocked *call, long *a, long ret)
 {
@@ -43,7 +43,7 @@ static long wait_really(struct fz_fiber *self, long number, long *a, unsigned fl
 	const bool gets_events = number == SYS_io_getevents || number == SYS_io_pgetevents;
 	long ret, events = 0;
 
-	/* The kernel refuses a bad timeout. */
+	/* What a bad timeout means only the kernel knows. */
 	if (span && (!fz_timespec_readable(span) || span->tv_sec < 0 || !fz_timespec_valid(span)))
 		return fz_syscall_real(number, a);
 	if (span)
@@ -73,8 +73,12 @@ static bool wait_in_kernel(struct fz_fiber *self, long number, const long *a, lo
 
 	memcpy(changed, a, sizeof(changed));
 	switch (number) {
-	case SYS_io_getevents:
 	case SYS_io_pgetevents:
+		/* With a mask of its own it is the kernel's alone. */
+		if (a[5])
+			return false;
+		/* fallthrough */
+	case SYS_io_getevents:
 		*ret = wait_really(self, number, changed, 0, &changed[4]);
 		return true;
 	/* Reached only if libc has no epoll_pwait2(). */

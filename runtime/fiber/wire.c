@@ -74,9 +74,10 @@ static bool wire(struct fz_fiber *self, const char *why, bool (*fits)(struct fz_
 	 * flight, if another can be had: such requests would complete late.
 	 */
 	while (!(self->thread.is_main && fits == fz_carrier_may_end) && !fits(self->carrier)) {
-		if (tries && (self->thread.is_main || !fz_carrier_is_bound(self->carrier)))
+		if (tries && fits == fz_carrier_may_end && !fz_carrier_is_bound(self->carrier))
 			break;
-		moved = change_carrier(self, fits, &tries);
+		/* One that is undisturbed is wished for only: do not wait for it. */
+		moved = (!tries || fits == fz_carrier_may_end) && change_carrier(self, fits, &tries);
 		/* A kind other than FIBER: a handler has wired the fiber meanwhile. */
 		if (!moved || self->kind != FZ_KIND_FIBER) {
 			fz_leave_runtime(self);

@@ -29,7 +29,7 @@ void fz_fiber_unwire(struct fz_fiber *self);
 
 /* fz_fiber_wire_for(), but returns false if no kernel thread can be had; fz_fiber_wire_for() ends the process then. */
 bool fz_fiber_try_wire_for(struct fz_fiber *self, const char *why);
-/* The same, to a kernel thread whose calls nothing of io_uring's interrupts (fz_carrier_is_undisturbed), if one can be had. */
+/* The same, to a kernel thread whose calls nothing of io_uring's interrupts (fz_carrier_is_undisturbed), if one can be made. */
 bool fz_fiber_wire_undisturbed(struct fz_fiber *self, const char *why);
 /* By the main thread, before there are other fibers: wire it to the process's first kernel thread. */
 void fz_fiber_wire_main(struct fz_fiber *self, const char *why);

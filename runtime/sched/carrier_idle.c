@@ -18,6 +18,7 @@
 enum {
 	SPARES = 1,		/* idle carriers that fz_carrier_shrink() leaves */
 	ENOUGH = 4,		/* idle carriers with requests in flight, after which no other is started */
+	NEAR = 4,		/* places from the front of the idle list */
 	WAKE_GO = 1,		/* values of fz_carrier.wakeup */
 	WAKE_END = 2,
 	WAKE_SURPLUS = 3,
@@ -114,12 +115,27 @@ bool fz_carrier_is_undisturbed(struct fz_carrier *c)
 	return !c->used_ring && fz_carrier_may_end(c);
 }
 
+/*
+ * If any will do, take one that has used a ring, if it is near: another may be just made for a fiber that needs it
+ * (fz_carrier_is_undisturbed).  idle.lock is held.
+ */
+static struct fz_carrier **find_any(void)
+{
+	struct fz_carrier **link = &idle.first;
+
+	for (int i = 0; i < NEAR && *link; i++, link = &(*link)->idle_next)
+		if ((*link)->used_ring)
+			return link;
+	return &idle.first;
+}
+
 /* Take a carrier off the idle list, or NULL.  fits: NULL if any will do. */
 static struct fz_carrier *take_idle(bool (*fits)(struct fz_carrier *))
 {
-	struct fz_carrier **link = &idle.first, *c;
+	struct fz_carrier **link, *c;
 
 	fz_lock_acquire(&idle.lock);
+	link = fits ? &idle.first : find_any();
 	while ((c = *link) && fits && !fits(c))
 		link = &c->idle_next;
 	if (c) {

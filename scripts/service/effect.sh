@@ -6,6 +6,28 @@
 # facts, file_of and is_text of unit.sh.  must_have_effect sets named, the library's name for LD_PRELOAD, verdict, and of the system calls
 # that SystemCallFilter= does not allow: added, those to be added, and without_io_uring, "yes" if it forbids these.
 
+# matching PATTERN: prints the files below the root that match; links lead to what they are below the root
+matching()
+{
+	rest=${1#/} below=/
+	while [ -n "$rest" ]; do
+		part=${rest%%/*}
+		case $rest in
+		*/*) rest=${rest#*/} ;;
+		*) rest= ;;
+		esac
+		below=$(printf '%s\n' "$below" | while IFS= read -r folder; do
+			here=$(file_of "$folder")
+			# Not quoted, so that it may be a pattern, and not split.
+			IFS=
+			for one in "$here"/$part; do
+				[ ! -e "$one" ] && [ ! -L "$one" ] || printf '%s\n' "${folder%/}/${one##*/}"
+			done
+		done)
+	done
+	printf '%s\n' "$below"
+}
+
 # Prints the last EnvironmentFile= that sets LD_PRELOAD: it has priority over Environment= of a drop-in.
 overriding_file()
 {
@@ -15,16 +37,11 @@ overriding_file()
 		case $file/ in
 		*/../* | [!/]*) continue ;;
 		esac
-		# EnvironmentFile= may be a pattern (*.conf), so its last part is not quoted; the folders may be links below the root.
-		case ${file%/*} in
-		*[*?[]*) folder=$root${file%/*} ;;
-		*) folder=$(file_of "${file%/*}") ;;
-		esac
-		for one in "$folder"/${file##*/}; do
-			real=$(file_of "${one#"$root"}")
+		matching "$file" | while IFS= read -r one; do
+			real=$(file_of "$one")
 			# A FIFO would keep us waiting, or lose to us what is for the service.
 			if is_text "$real" && grep -q '^[[:space:]]*LD_PRELOAD=' "$real" 2>/dev/null; then
-				printf '%s\n' "$one"
+				printf '%s\n' "$root$one"
 			fi
 		done
 	done | tail -n 1

@@ -117,14 +117,17 @@ first_of_each()
 	for folder; do
 		here=$(file_of "/$folder")
 		for file in "$here"/*.conf; do
-			{ [ -e "$file" ] || [ -L "$file" ]; } && printf '%s%s%s\n' "${file##*/}" "$tab" "$file"
+			{ [ -e "$file" ] || [ -L "$file" ]; } && printf '%s/%s\n' "${file##*/}" "$file"
 		done
-	done | awk -F '\t' -v but="$but" '$1 != but && !seen[$1]++' | sort -t "$tab" -k 1,1 | cut -f 2 |
+	done | awk -F / -v but="$but" '$1 != but && !seen[$1]++' | sort -t / -k 1,1 | cut -d / -f 2- |
 		while IFS= read -r file; do
 			real=$(file_of "${file#"$root"}")
 			# systemd-analyze and systemd itself would open it.
 			if [ "$real" != "$root/dev/null" ] && { [ -p "$real" ] || [ -c "$real" ] || [ -b "$real" ]; }; then
 				die $EX_CANNOT_CHANGE "$file is not a file; mend or remove it"
+			fi
+			if [ -f "$real" ] && [ ! -r "$real" ]; then
+				die $EX_NO_SERVICE "$file: cannot be read"
 			fi
 			! is_text "$real" || printf '%s\n' "$file"
 		done

@@ -68,7 +68,16 @@ must rm "$etc/plain.service.d/10-x.conf"
 must rmdir "$etc/plain.service.d"
 unit plain EnvironmentFile=/run/env/f*/environment EnvironmentFile=/run/env/l*
 refuses plain 102 '*/run/env/link sets LD_PRELOAD*'
+conf run/parts-a/env LD_PRELOAD=/e.so
+unit plain 'EnvironmentFile=-/run/parts*/env'
+refuses plain 102 '*/run/parts-a/env sets LD_PRELOAD*'
+conf 'run/sp ace/e nv' LD_PRELOAD=/e.so
+unit plain 'EnvironmentFile=/run/sp ace/e nv'
+refuses plain 102 '*/run/sp ace/e nv sets LD_PRELOAD*'
 unit plain
+conf $'etc/systemd/system/plain.service.d/40\tt.conf' '[Service]' Environment=LD_PRELOAD=/tab.so
+kept 'a tab in the name of a drop-in' /tab.so
+must rm -r "$etc/plain.service.d"
 
 # ---- no FIFO is opened: whoever reads it waits
 
