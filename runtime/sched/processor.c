@@ -202,6 +202,15 @@ static bool displace(struct fz_carrier *c)
 	return false;
 }
 
+/* The caller owns p, in RUNTIME. */
+static inline void count_entry(struct fz_processor *p)
+{
+	uint32_t n = atomic_load_explicit(&p->entries, memory_order_relaxed);
+
+	/* relaxed: the monitor samples. */
+	atomic_store_explicit(&p->entries, n + 1, memory_order_relaxed);
+}
+
 static void get_processor_slowly(struct fz_fiber *self)
 {
 	/* Take a sample: the monitor does not look at carriers without a processor. */
@@ -216,6 +225,11 @@ static void get_processor_slowly(struct fz_fiber *self)
 	} else if (!take_unused(self->carrier) && !displace(self->carrier)) {
 		fz_sched_queue_up(self);
 	}
+	/*
+	 * Without a processor the fiber was not seen by the monitor, which may have checked all waits meanwhile and
+	 * gone to sleep: the count tells it that there may be one more.
+	 */
+	count_entry(fz_processor_of(self));
 	if (fz_trace_on())
 		fz_trace_back(self);
 }
@@ -247,10 +261,7 @@ static bool back_from_announced(struct fz_processor *p, struct fz_carrier *c)
 /* The carrier has got back the processor that it had before: no other carrier had it in between. */
 static inline void entered(struct fz_fiber *self, struct fz_processor *p)
 {
-	uint32_t n = atomic_load_explicit(&p->entries, memory_order_relaxed);
-
-	/* relaxed: the monitor samples. */
-	atomic_store_explicit(&p->entries, n + 1, memory_order_relaxed);
+	count_entry(p);
 	if (FZ_UNLIKELY(atomic_load_explicit(&p->yield_wanted, memory_order_relaxed)))
 		fz_sched_yield(self);
 }

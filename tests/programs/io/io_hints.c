@@ -2,10 +2,11 @@
 /*
  * tests/programs/io/io_hints.c - O_NONBLOCK and timeouts that come by other ways than a call on
  * this descriptor: on a copy from pidfd_getfd, by a child, by the option's other number; and
- * timeouts below zero.  Each call answers EAGAIN.
+ * timeouts below zero.  Each call answers EAGAIN, whenever it begins.
  */
 #include "sockets.h"
 
+#include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 
@@ -268,6 +269,43 @@ static void beside_closed(void)
 	}
 }
 
+static void *reads_late(void *arg)
+{
+	const struct itimerspec a_second = { .it_value = { .tv_sec = 1 } };
+	const int timer = timerfd_create(CLOCK_MONOTONIC, 0);
+	uint64_t expired;
+	char c;
+	int s[2];
+
+	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, s));
+	change(s[0], COPY_TIMEOUT);
+	CHECK_OK(timerfd_settime(timer, 0, &a_second, NULL));
+	CHECK_INT(read_raw(timer, &expired, sizeof(expired)), sizeof(expired));
+	CHECK_ERR(recv(s[0], &c, 1, 0), EAGAIN);
+	CHECK_OK(close(timer));
+	CHECK_OK(close(s[0]));
+	CHECK_OK(close(s[1]));
+	return arg;
+}
+
+/*
+ * The call begins when its thread has been away for long, in a system call of its own, and all others wait: whoever looks
+ * after threads that wait has seen all of them, and may rest.
+ */
+static void after_rest(void)
+{
+	int p[2];
+	pthread_t waiting, late;
+
+	CHECK_OK(pipe(p));
+	waiting = start(waits, &p[0]);
+	late = start(reads_late, NULL);
+	finish(late);
+	CHECK_OK(close(p[1]));
+	finish(waiting);
+	CHECK_OK(close(p[0]));
+}
+
 int main(void)
 {
 	pthread_t t[CALLS];
@@ -282,5 +320,6 @@ int main(void)
 		finish(t[call]);
 	among_many();
 	beside_closed();
+	after_rest();
 	return success();
 }
