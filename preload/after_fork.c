@@ -2,6 +2,7 @@
 #include "preload/after_fork.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <sys/mman.h>
 
 #include "preload/gate.h"
@@ -98,6 +99,11 @@ static int *original;
 
 void fz_after_fork_in_child(bool shares_files)
 {
+	const uint64_t all = ~(uint64_t)0;
+	uint64_t mask;
+
+	/* A handler would find a part of the parent's state, and a part of the child's. */
+	fz_sys_sigmask(SIG_SETMASK, &all, &mask);
 	/* Set this first, or the calls below would reset the process again (fz_fork_notice). */
 	if (original)
 		*original = 1;
@@ -112,6 +118,7 @@ void fz_after_fork_in_child(bool shares_files)
 		fz_fdtab_after_fork();
 	forget();
 	fz_own_fd_end_in_child();
+	fz_sys_sigmask(SIG_SETMASK, &mask, NULL);
 }
 
 static void after_fork_in_child(void)
