@@ -138,7 +138,7 @@ done
 archs_of()
 {
 	files=index.json seen=' index.json ' left=100
-	for depth in 1 2 3 4; do
+	for _ in 1 2 3 4; do
 		below=
 		for file in $files; do
 			{ [ -f "$layout/$file" ] && [ $left -gt 0 ]; } || continue

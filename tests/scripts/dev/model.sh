@@ -124,7 +124,7 @@ has "a trace says whose deadline has come" "$work/out" \
 # What the kernel does, but not by default.
 kernel_deviates() {
 	local i text left=("the futex wait ends by itself" "is woken to report" "in another order") rest
-	for i in {1..40}; do
+	for i in {1..1000}; do
 		"$replay" "ring/random/$i@$sources" >"$work/out" 2>&1 || return 1
 		rest=()
 		for text in "${left[@]}"; do

@@ -102,13 +102,15 @@ SCENARIO(lot_timed_late) = { .name = "lot_timed_late", .what = "a wait with a de
 
 static void requeued(int i)
 {
-	struct fz_lot_requeue order = { .wake = 1, .move = 1 };
+	struct fz_lot_requeue order = { .wake = 1, .move = 1 }, none = { .wake = 0 };
 
 	if (i < 2) {
 		wait_once(FZ_FOREVER);
 		return;
 	}
 	while (woken + moved < 2) {
+		/* One of the two directions is against the order of the buckets, which addresses decide. */
+		fz_lot_requeue(&other, &word, NULL, &none);
 		fz_lot_requeue(&word, &other, NULL, &order);
 		woken += (int)order.woken;
 		moved += (int)order.moved;
