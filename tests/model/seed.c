@@ -78,6 +78,17 @@ static bool list_at(const char **at)
 	return false;
 }
 
+/* The list of a seed becomes the next run's. */
+static int take_list(const char *text, const char *at)
+{
+	decisions = 0;
+	if (*at != '@' && (!list_at(&at) || *at != '@'))
+		return seed_refuse(text, "a list is STEP.PICK-STEP.PICK, in the order of the steps");
+	if (decisions > (uint32_t)budget)
+		return seed_refuse(text, "more picks than its BOUND");
+	return 0;
+}
+
 /* What comes before the first slash: the scenario, and how memory is explored. */
 static const struct scenario *scenario_at(const char *text, const char *end)
 {
@@ -100,6 +111,7 @@ int seed_read(const char *text, struct named_run *ret)
 {
 	const char *slash = strchr(text, '/'), *at = strrchr(text, '@');
 	uint64_t bound = 2;
+	int err;
 
 	if (!slash || !at || at < slash)
 		return seed_refuse(text, "not a seed: SCENARIO/KIND/NUMBER@SOURCES");
@@ -126,23 +138,21 @@ int seed_read(const char *text, struct named_run *ret)
 	}
 	budget = (int)bound;
 	ret->list = slash;
-	if (ret->how != HOW_LISTED && (!number_at(&slash, UINT64_MAX, &ret->number) || slash != at))
+	if (ret->how == HOW_LISTED) {
+		err = take_list(text, slash);
+		/* The run that sets the scenario up has a list, too: none of these picks is for it. */
+		decisions = 0;
+		return err;
+	}
+	if (!number_at(&slash, UINT64_MAX, &ret->number) || slash != at)
 		return seed_refuse(text, "no number");
 	return 0;
 }
 
-int seed_take(const char *text, const struct named_run *run)
+void seed_take(const char *text, const struct named_run *run)
 {
-	const char *at = run->list;
-
-	if (run->how != HOW_LISTED) {
+	if (run->how == HOW_LISTED)
+		take_list(text, run->list);
+	else
 		seed = run->number;
-		return 0;
-	}
-	decisions = 0;
-	if (*at != '@' && (!list_at(&at) || *at != '@'))
-		return seed_refuse(text, "a list is STEP.PICK-STEP.PICK, in the order of the steps");
-	if (decisions > (uint32_t)budget)
-		return seed_refuse(text, "more picks than its BOUND");
-	return 0;
 }

@@ -26,8 +26,8 @@ void seed_print(enum how how);
 /* Sets the scenario and how memory is explored, as `text` has it; returns 2 after a message if it is no seed. */
 int seed_read(const char *text, struct named_run *ret);
 
-/* Makes the run that was read the next one, once warm_up() has run, whose runs have other seeds; 2 likewise. */
-int seed_take(const char *text, const struct named_run *run);
+/* Makes the run that seed_read() has read from `text` the next one; after warm_up(), whose runs have other seeds. */
+void seed_take(const char *text, const struct named_run *run);
 
 /* Says why the seed `text` is none.  Returns 2. */
 int seed_refuse(const char *text, const char *why);

@@ -99,6 +99,23 @@ refuses explore "a list out of order" "in the order of the steps" "$replay" "mut
 refuses explore "a list that goes on" "in the order of the steps" "$replay" "mutex2/listed2/100.1-@$sources"
 refuses explore "a list of more picks than its bound" "more picks than its BOUND" \
 	"$replay" "mutex2/listed0/100.1@$sources"
+if command -v gdb >/dev/null; then
+	# The first run of the warm-up fails: gdb makes 1, RUN_FAILED, of its outcome.
+	# shellcheck disable=SC2016 # gdb's variable
+	warm_up_fails() {
+		gdb -batch -nx -ex 'break *run_over' -ex "run --replay $1" -ex 'set var $rdi = 1' -ex delete -ex continue \
+			"$explore" >"$work/out" 2>&1
+	}
+	for list in listed1/5 listed0/5.1; do
+		warm_up_fails "mutex2/$list@$sources"
+		has "$list is refused before any run" "$work/out" 'exited with code 02'
+	done
+	warm_up_fails "mutex2/listed1/50.1@$sources"
+	has "a seed that is not run since the warm-up fails" "$work/out" "^not run: mutex2/listed1/50.1@$sources: "
+	has "the status of a warm-up that fails" "$work/out" 'exited with code 01'
+else
+	skip "a warm-up that fails" "gdb is not installed"
+fi
 refuses explore "a number with a sign" "no number" "$replay" "mutex2/pct/-5@$sources"
 refuses explore "a number too large" "no number" "$replay" "mutex2/pct/99999999999999999999999@$sources"
 refuses explore "a count that is no number" "--pct -1: must be a number" "$explore" --pct -1 mutex2
