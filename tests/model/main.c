@@ -15,7 +15,8 @@
  * --tso: with store buffers, and no reduction; in exhaustive runs these drain as late as they may, which is no choice.
  * --plain: accesses that are not atomic are points, too.  --seconds: of CPU time.
  *
- * For each scenario: warm up (which memory do two kthreads share?), up to 300 runs, of which a failed one is reported as
+ * Scenarios are explored in the order of --list, whatever the order of the arguments; unknown ones are refused first.
+ * For each: warm up (which memory do two kthreads share?), up to 300 runs, of which a failed one is reported as
  * any other; then all runs that are asked for, those with numbers first.  Exhaustive runs begin anew if they find
  * memory to be shared that was not known to be; of a scenario's exhaustive lines the last one counts.
  * --replay: warms up, too, and prints each switch of SEED's run as it comes.  The last line is "passed: SEED, N points"
@@ -107,10 +108,10 @@ static void try_runs(uint64_t count)
 
 		if (run_once(how) == RUN_FAILED) {
 			explain(how);
-			exit(1);
 			if (asked.replay)
 				printf("not run: %s: the warm-up before it has failed, as above\n", asked.replay);
 			write_out();
+			exit(1);
 		}
 	}
 }
@@ -349,6 +350,18 @@ static int parse(int argc, char **argv)
 	return 0;
 }
 
+static bool name_unknown(int argc, char **argv)
+{
+	bool any = false;
+
+	for (int i = optind; i < argc; i++)
+		if (!scenario_find(argv[i], strlen(argv[i]))) {
+			fprintf(stderr, "explore: no scenario %s (--list names them)\n", argv[i]);
+			any = true;
+		}
+	return any;
+}
+
 static int list(void)
 {
 	for (const struct scenario *s = __start_model_scenarios; s < __stop_model_scenarios; s++)
@@ -367,7 +380,7 @@ int main(int argc, char **argv)
 		if (personality(0xffffffff) & ADDR_NO_RANDOMIZE)
 			execv("/proc/self/exe", argv);
 	}
-	if (parse(argc, argv))
+	if (parse(argc, argv) || name_unknown(argc, argv))
 		return 2;
 	/* A pipe that nobody reads any more: write_out() says so, once. */
 	signal(SIGPIPE, SIG_IGN);
@@ -389,10 +402,5 @@ int main(int argc, char **argv)
 		if (err == UNWRITTEN)
 			break;
 	}
-	for (int i = optind; i < argc; i++)
-		if (!scenario_find(argv[i], strlen(argv[i]))) {
-			fprintf(stderr, "explore: no scenario %s (--list names them)\n", argv[i]);
-			worst = 2;
-		}
 	return worst;
 }

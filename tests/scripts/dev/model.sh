@@ -120,7 +120,10 @@ refuses explore "a number with a sign" "no number" "$replay" "mutex2/pct/-5@$sou
 refuses explore "a number too large" "no number" "$replay" "mutex2/pct/99999999999999999999999@$sources"
 refuses explore "a count that is no number" "--pct -1: must be a number" "$explore" --pct -1 mutex2
 refuses explore "a bound that is no number" "--bound x: must be a number" "$explore" --exhaustive --bound x mutex2
-refuses explore "an unknown scenario" "no scenario mutex9" "$explore" --pct 1 mutex9
+for how in --pct=1 --list ''; do
+	# shellcheck disable=SC2086 # a word or none
+	refuses explore "an unknown scenario: '$how'" "no scenario mutex9" "$explore" $how mutex2 mutex9
+done
 
 seed="mutex2/pct/1@$sources"
 refuses explore "a seed with an option" "--replay SEED goes alone" "$explore" --tso --plain --replay "$seed"
