@@ -9,8 +9,13 @@
 
 #include <asm/errno.h>
 
+#include "runtime/sync/rwlock.h"
+
 /* The kinds of operations; the argument of UNLOCK is what it unlocks, READ or WRITE. */
 enum { READ, WRITE, UNLOCK };
+
+/* The argument of READ and WRITE. */
+enum { WAITS, TRIES };
 
 /* *state: the readers; WRITTEN: a writer. */
 static inline bool shared_or_alone(uint64_t *state, const struct operation *op)
@@ -20,6 +25,9 @@ static inline bool shared_or_alone(uint64_t *state, const struct operation *op)
 	/* It may time out at any time, and then it takes nothing. */
 	if (op->kind != UNLOCK && op->result == -ETIMEDOUT)
 		return true;
+	/* A lock that prefers readers refuses a try only while somebody has it, and readers refuse no reader. */
+	if (op->kind != UNLOCK && op->result == -EBUSY)
+		return op->arg == TRIES && *state >= (op->kind == READ ? WRITTEN : 1);
 	if (op->result)
 		return false;
 	switch (op->kind) {
@@ -34,6 +42,12 @@ static inline bool shared_or_alone(uint64_t *state, const struct operation *op)
 		*state -= WRITTEN;
 		return *state == 0;
 	}
+}
+
+static inline void check_free(const struct fz_rwlock *l)
+{
+	MODEL_CHECK(!l->both, "the lock is not free: %lx", (unsigned long)l->both);
+	MODEL_CHECK(!l->cur_writer, "a writer is named that has left");
 }
 
 #endif

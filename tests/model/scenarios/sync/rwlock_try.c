@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tests/model/scenarios/sync/rwlock_try.c - rwlocks that are tried, as by pthread_rwlock_tryrdlock() and
+ * tests/model/scenarios/sync/rwlock_try.c - rwlocks that prefer readers are tried, as by pthread_rwlock_tryrdlock() and
  * pthread_rwlock_trywrlock(): a try does not wait, and is refused only while somebody has the lock.
  */
 #include "tests/model/scenarios/sync/rwlock.h"
@@ -12,20 +12,7 @@ static struct fz_rwlock l;
 static _Atomic int readers, writers;
 static _Atomic uint32_t held, tried;
 
-/* A try is a READ or a WRITE with this argument. */
-enum { WAITS, TRIES };
-
-/* Readers are preferred here: a reader is refused by a writer alone. */
-static bool refused_while_held(uint64_t *state, const struct operation *op)
-{
-	uint64_t now = *state;
-
-	if (op->kind == UNLOCK || op->arg != TRIES || op->result != -EBUSY)
-		return shared_or_alone(state, op);
-	return op->kind == READ ? now >= (uint64_t)1 << 32 : now != 0;
-}
-
-/* As preload/sync/rwlock.c does before it calls. */
+/* As in preload/sync/rwlock.c, except that a read that waits is not taken in steps: rwlock_read.c has these. */
 static long lock(int i, int kind, int how)
 {
 	const fz_nsec deadline = how == TRIES ? 0 : FZ_FOREVER;
@@ -45,7 +32,12 @@ static void unlock(int i, int kind)
 	op_end(op, 0);
 }
 
-static void alone_or_together(int kind)
+static void free_again(void)
+{
+	check_free(&l);
+}
+
+static void check_company(int kind)
 {
 	if (kind == WRITE)
 		MODEL_CHECK(writers == 1 && !readers, "a writer with %d readers, %d writers", readers, writers);
@@ -53,32 +45,22 @@ static void alone_or_together(int kind)
 		MODEL_CHECK(!writers, "a reader beside a writer");
 }
 
-static void hold(int i, int kind)
-{
-	(*(kind == WRITE ? &writers : &readers))++;
-	alone_or_together(kind);
-	fz_sched_give_way(fz_self());
-	alone_or_together(kind);
-	(*(kind == WRITE ? &writers : &readers))--;
-	unlock(i, kind);
-}
-
 static void take(int i, int kind, int how)
 {
+	_Atomic int *holders = kind == WRITE ? &writers : &readers;
 	const long err = lock(i, kind, how);
 
 	MODEL_CHECK(err == 0 || (how == TRIES && err == -EBUSY), "the lock fails: %ld", err);
-	if (!err)
-		hold(i, kind);
+	if (err)
+		return;
+	++*holders;
+	check_company(kind);
+	fz_sched_give_way(fz_self());
+	check_company(kind);
+	--*holders;
+	unlock(i, kind);
 }
 
-static void free_again(void)
-{
-	MODEL_CHECK(l.both == 0, "the lock is not free: %lx", (unsigned long)l.both);
-	MODEL_CHECK(!l.cur_writer, "a writer is named that has left");
-}
-
-/* The first waits, the others try, to read and to write. */
 static void two_try(int i)
 {
 	if (i == 0) {
@@ -89,47 +71,54 @@ static void two_try(int i)
 	}
 }
 
-SCENARIO(rwlock_try) = { .name = "rwlock_try", .what = "a writer waits, 2 others try to read and to write", .processors = 2,
-	.fibers = 3, .thread = two_try, .finish = free_again, .apply = refused_while_held };
+SCENARIO(rwlock_try) = { .name = "rwlock_try", .what = "a writer waits, 2 others try to read and to write",
+	.processors = 2, .fibers = 3, .thread = two_try, .finish = free_again, .apply = shared_or_alone };
 
 SCENARIO(rwlock_try_native) = { .name = "rwlock_try_native", .what = "the same, one that tries is a native thread",
-	.processors = 2, .fibers = 2, .natives = 1, .thread = two_try, .finish = free_again,
-	.apply = refused_while_held };
+	.processors = 2, .fibers = 2, .natives = 1, .thread = two_try, .finish = free_again, .apply = shared_or_alone };
 
-/* The first keeps the lock until the others have tried: if a try waits, nobody goes on. */
-static void kept(int i, int as)
+/* While somebody, maybe the caller, has locked it so. */
+static void try_both(int i, int locked)
 {
-	if (i == 0) {
-		MODEL_CHECK(lock(i, as, WAITS) == 0, "the lock fails");
-		MODEL_CHECK(lock(i, WRITE, TRIES) == -EBUSY, "its holder's own try is not refused");
-		announce(&held);
-		await(&tried, scenario_now->fibers + scenario_now->natives - 1);
-		unlock(i, as);
-		return;
-	}
-	await(&held, 1);
 	MODEL_CHECK(lock(i, WRITE, TRIES) == -EBUSY, "a try to write gets a lock that is held");
-	if (as == WRITE) {
+	if (locked == WRITE) {
 		MODEL_CHECK(lock(i, READ, TRIES) == -EBUSY, "a try to read gets a lock that is written");
 	} else {
 		MODEL_CHECK(lock(i, READ, TRIES) == 0, "a try to read is refused beside a reader");
 		unlock(i, READ);
 	}
-	announce(&tried);
 }
 
-static void kept_written(int i)
+/* The first keeps the lock until the others have tried: if a try waits, nobody goes on. */
+static void keep(int i, int kind)
 {
-	kept(i, WRITE);
+	if (i == 0) {
+		MODEL_CHECK(lock(i, kind, WAITS) == 0, "the lock fails");
+		announce(&held);
+		try_both(i, kind);
+		await(&tried, 2);
+		unlock(i, kind);
+	} else {
+		await(&held, 1);
+		try_both(i, kind);
+		announce(&tried);
+	}
 }
 
-static void kept_read(int i)
+static void keep_written(int i)
 {
-	kept(i, READ);
+	keep(i, WRITE);
 }
 
-SCENARIO(rwlock_try_written) = { .name = "rwlock_try_written", .what = "a writer has the lock until 2 others have tried",
-	.processors = 2, .fibers = 3, .thread = kept_written, .finish = free_again, .apply = refused_while_held };
+static void keep_shared(int i)
+{
+	keep(i, READ);
+}
 
-SCENARIO(rwlock_try_shared) = { .name = "rwlock_try_shared", .what = "a reader has the lock until 2 others have tried",
-	.processors = 2, .fibers = 3, .thread = kept_read, .finish = free_again, .apply = refused_while_held };
+SCENARIO(rwlock_try_written) = { .name = "rwlock_try_written",
+	.what = "a writer has the lock until 2 others have tried", .processors = 2, .fibers = 3, .thread = keep_written,
+	.finish = free_again, .apply = shared_or_alone };
+
+SCENARIO(rwlock_try_shared) = { .name = "rwlock_try_shared",
+	.what = "a reader has the lock until 2 others have tried", .processors = 2, .fibers = 3, .thread = keep_shared,
+	.finish = free_again, .apply = shared_or_alone };
