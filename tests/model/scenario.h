@@ -7,18 +7,20 @@
  *
  * To add a scenario: write thread() and finish() into a file of scenarios/, with SCENARIO() below; a small example is
  * scenarios/sync/sem.c.  The calls are those of runtime/, as fz_sem_wait(): preload/ is not explored, so a scenario
- * repeats what preload/ does before such a call.
+ * repeats what libc's name does there before such a call, as sem_wait() in preload/sync/sem.c.
  * Variables of the scenario are statics, atomic unless the explored locks guard them; they have the
  * values of prepare() at the start of each run.
  * A deadline is model_now() + FZ_MSEC, for example.  The clock stands still until the scheduler picks that a
  * deadline has come, or nobody can run.
+ * To hold something until others have tried to get it, a thread await()s what they announce(): a nap may end at
+ * any moment.
  * A call whose effect is to be compared with a sequential model goes between op_begin() and op_end();
  * apply() is that model: would the call, made now, have ended with that result?  A failure prints the history, each
  * operation as KIND(OBJECT,ARG) = RESULT, with the steps at which it began and ended.
  *
  * A check is MODEL_CHECK() in thread() or finish(), or, for all scenarios, a line in one of the functions of
  * invariants.c, which look at each switch, whenever nobody can run, and at the end.  The history is judged after
- * finish().  To see that a check finds what it is for, plant a fault (planted.sh).
+ * finish().  To see that a check finds what it is for, plant a fault (README.md).
  */
 
 #include <stdbool.h>
@@ -59,7 +61,7 @@ _Noreturn void model_fail(const char *format, ...) __attribute__((format(printf,
 
 #define MODEL_CHECK(cond, ...) ((cond) ? (void)0 : model_fail(__VA_ARGS__))
 
-/* Around a call of the thread i, at most 24 times in a run.  op_end() returns result. */
+/* Around a call of the thread i; at most 24 in a run, all threads together.  op_end() returns result. */
 int op_begin(int thread, int kind, int object, int arg);
 long op_end(int op, long result);
 

@@ -7,6 +7,9 @@
  *
  *	SCENARIO[+tso][+plain]/pct/NUMBER@SOURCES, SCENARIO[...]/random/NUMBER@SOURCES,
  *	SCENARIO[...]/listedBOUND/STEP.PICK-STEP.PICK@SOURCES
+ *
+ * A list has up to BOUND picks that are not the default, in the order of their steps.  STEP: when the run makes that
+ * choice, counted as in a trace.  PICK: which of the choices there it makes, from 1 on; 0 would be the default.
  */
 
 #include "tests/model/model.h"
