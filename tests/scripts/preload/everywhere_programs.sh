@@ -5,8 +5,8 @@
 # with --help, with libfiberize-preload.so in /etc/ld.so.preload and without: output and exit status are the same.
 # Takes minutes: make check-all.
 #
-# The programs run as nobody who may become anybody else, in namespaces without a network, with a file system for
-# temporary files of their own, standard input from /dev/null and no terminal. What differs between two runs without
+# The programs run as nobody who may become anybody else, in namespaces without a network, with file systems for
+# temporary files and shared memory of their own, standard input from /dev/null and no terminal. What differs between two runs without
 # the stub, a time for example, is not compared; Perl gives the keys of a hash in the same order each time.
 
 # shellcheck source=tests/lib/everywhere.inc
@@ -21,6 +21,9 @@ install -m 755 "$watch" "$work/watch"
 mkdir "$work/tmp" "$work/native" "$work/stub" "$work/again"
 must mount -t tmpfs -o mode=1777 none "$work/tmp"
 at_exit umount -l "$work/tmp"
+# Chromium prints how much is free there, which changes with whatever else runs on the machine.
+must mount -t tmpfs -o mode=1777 none /dev/shm
+at_exit umount -l /dev/shm
 
 cat >"$work/one" <<'SH'
 #!/bin/bash
