@@ -170,6 +170,15 @@ must_stay_below()
 	esac
 }
 
+# Prints the command that restarts the service, of a template all instances that run.
+restart()
+{
+	case $service in
+	*@.service) printf "systemctl restart '%s*'" "${service%.service}" ;;
+	*) printf 'systemctl restart %s' "${service%.service}" ;;
+	esac
+}
+
 # Keeps the old drop-in in $temporary.before.  Sets kept: old, or none if there was no drop-in.
 keep_dropin()
 {
@@ -224,14 +233,16 @@ enable_service()
 	trap - HUP INT TERM
 	rm -f "$temporary.before"
 	meaning=$(explain)
-	printf '%s\n%sfrom its next start on; now: systemctl restart %s\n' "$dropin" "${meaning:+$meaning$newline}" \
-		"${service%.service}" 2>/dev/null ||
+	printf '%s\n%sfrom its next start on; now: %s\n' "$dropin" "${meaning:+$meaning$newline}" "$(restart)" 2>/dev/null ||
 		die $EX_OTHER "standard output: cannot be written; $dropin is in place"
 }
 
 disable_service()
 {
+	for_all=$(for_all_instances)
 	if [ ! -e "$dropin" ]; then
+		[ -z "$for_all" ] ||
+			die $EX_CANNOT_CHANGE "$service: $for_all is for all instances; fiberize disable ${service%%@*}@ removes it"
 		printf '%s: was not enabled\n' "$service"
 		return
 	fi
@@ -239,8 +250,12 @@ disable_service()
 	rm -f "$dropin" 2>/dev/null || die $EX_CANNOT_CHANGE "$dropin: cannot be removed; $may_be"
 	rmdir "$folder_of_dropin" 2>/dev/null
 	reload || die $EX_CANNOT_CHANGE "$dropin is removed, but systemctl daemon-reload has failed: run it again"
-	printf '%s: removed; from its next start on; now: systemctl restart %s\n' "$dropin" "${service%.service}" \
-		2>/dev/null || die $EX_OTHER "standard output: cannot be written; $dropin is removed"
+	if [ -n "$for_all" ]; then
+		means="removed, but $for_all is for all instances"
+	else
+		means="removed; from its next start on; now: $(restart)"
+	fi
+	printf '%s: %s\n' "$dropin" "$means" 2>/dev/null || die $EX_OTHER "standard output: cannot be written; $dropin is removed"
 }
 
 status_of_service()
@@ -260,6 +275,8 @@ status_of_service()
 		*) printf '%s: its process %s does not run under fiberize\n' "$service" "$main" ;;
 		esac
 	fi
+	for_all=$(for_all_instances)
+	[ -e "$dropin" ] || dropin=${for_all:-$dropin}
 	if [ ! -e "$dropin" ]; then
 		printf '%s: not enabled\n' "$service"
 		exit $EX_NOT_ENABLED

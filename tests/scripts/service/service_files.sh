@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/scripts/service/service_files.sh - which files of a system that does not run "fiberize enable" reads: none out of its
-# root and none that is no file, and of several drop-ins of one name the first.
+# root and none that is no file, and of several drop-ins of one name the first; which drop-in a template has, and an instance.
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../../lib/judge.inc"
@@ -78,6 +78,36 @@ unit plain
 conf $'etc/systemd/system/plain.service.d/40\tt.conf' '[Service]' Environment=LD_PRELOAD=/tab.so
 kept 'a tab in the name of a drop-in' /tab.so
 must rm -r "$etc/plain.service.d"
+
+# ---- templates
+
+unit template@
+must ln -s template@.service "$units/other@.service"
+must ln -s "$units/template@.service" "$etc/other@fixed.service"
+for name in other@one other@fixed; do
+	service enable $name
+	same "an alias of a template: $name" "0:$etc/template@${name#*@}.service.d/50-fiberize.conf" "$code:$(find "$etc" -name '*.conf')"
+	like "an alias of a template: $name: what to type" "*now: systemctl restart template@${name#*@}" "$out"
+	service status $name
+	like "an alias of a template: $name: status" "0:template@${name#*@}.service: enabled by *" "$code:$out"
+	service disable $name
+	same "an alias of a template: $name: disabled" 0: "$code:$(find "$etc" -name '*.conf')"
+done
+service enable other@
+for_all=$etc/template@.service.d/50-fiberize.conf
+like 'all instances: what to type' "0:$for_all$newline*now: systemctl restart 'template@?'" "$code:$out"
+service status template@one
+like 'all instances: status of one' "0:template@one.service: enabled by $for_all$newline*" "$code:$out"
+refused 'all instances: disable one' 101 "*template@one.service: $for_all is for all instances; fiberize disable template@ removes it" \
+	"$fiberize" disable --root "$tree" template@one
+yes 'all instances: that is left' [ -e "$for_all" ]
+service enable template@one
+service disable template@one
+same 'all instances, and one: disable one' "0:$(dropin template@one): removed, but $for_all is for all instances" "$code:$out"
+service disable template@
+same 'all instances: disable' "0:$for_all: removed; from its next start on; now: systemctl restart 'template@*'" "$code:$out"
+service status template@one
+same 'no instance: status of one' '99:template@one.service: not enabled' "$code:$out"
 
 # ---- no FIFO is opened: whoever reads it waits
 
