@@ -194,6 +194,8 @@ function take(line,	at, key)
 FNR == 1 {
 	section = ""
 	rest = ""
+	# A byte order mark.
+	sub(/^\357\273\277/, "")
 }
 
 {

@@ -79,6 +79,13 @@ conf $'etc/systemd/system/plain.service.d/40\tt.conf' '[Service]' Environment=LD
 kept 'a tab in the name of a drop-in' /tab.so
 must rm -r "$etc/plain.service.d"
 
+# ---- a unit as an editor of another system leaves it
+
+printf '\357\273\277[Service]\r\nExecStart=/bin/server idle\r\nEnvironment=LD_PRELOAD=/bom.so\r\n' >"$units/marked.service"
+service enable marked
+like 'a byte order mark' '0:*LD_PRELOAD: kept, behind the library: /bom.so*' "$code:$out"
+service disable marked
+
 # ---- templates
 
 unit template@
