@@ -155,8 +155,8 @@ reload()
 # Ends with a message if the drop-in was not written by fiberize: then it must not be changed or removed.
 must_be_ours()
 {
-	# A link may lead to a file of this system, and a FIFO would keep us waiting.
-	[ ! -e "$dropin" ] || { [ -f "$dropin" ] && [ ! -L "$dropin" ] && [ "$(head -n 1 "$dropin" 2>/dev/null)" = "$mark" ]; } ||
+	# A link may lead to a file of this system, or to nothing, and a FIFO would keep us waiting.
+	{ [ ! -e "$dropin" ] && [ ! -L "$dropin" ]; } || { [ -f "$dropin" ] && [ ! -L "$dropin" ] && [ "$(head -n 1 "$dropin" 2>/dev/null)" = "$mark" ]; } ||
 		die $EX_CANNOT_CHANGE "$dropin: not written by fiberize enable; remove or rename it"
 }
 
@@ -285,6 +285,9 @@ status_of_service()
 	grep -q '^Environment="LD_PRELOAD=' "$dropin" ||
 		die $EX_NOT_ENABLED "$dropin: sets LD_PRELOAD no more; fiberize enable writes it anew"
 	must_have_effect
+	preloaded=$(sed -n '/\\/d; s/%%/%/g; s/[$]{LIB}\///; s/^Environment="LD_PRELOAD=\([^:"]*\).*/\1/p' "$dropin" | tail -n 1)
+	[ -z "$preloaded" ] || [ -e "$(file_of "$preloaded")" ] ||
+		die $EX_NO_EFFECT "$dropin: $preloaded is not there$(is_below); fiberize enable names the library that is"
 	printf '%s: enabled by %s\n' "$service" "$dropin"
 	sed -n 's/^Environment=/  /p' "$dropin"
 	explain

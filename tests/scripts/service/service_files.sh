@@ -79,6 +79,23 @@ conf $'etc/systemd/system/plain.service.d/40\tt.conf' '[Service]' Environment=LD
 kept 'a tab in the name of a drop-in' /tab.so
 must rm -r "$etc/plain.service.d"
 
+# ---- a library that has gone
+
+# As if another installation had written it.
+service enable plain
+for elsewhere in /opt/fiberize/\${LIB}/libfiberize.so /opt/fiberize/libfiberize.so:/x.so; do
+	sed -i "s#LD_PRELOAD=[^\"]*#LD_PRELOAD=$elsewhere#" "$(dropin plain)"
+	refused "status: $elsewhere" 102 "*50-fiberize.conf: /opt/fiberize/libfiberize.so is not there below *; fiberize enable names *" \
+		"$fiberize" status --root "$tree" plain
+	conf opt/fiberize/libfiberize.so ''
+	service status plain
+	like "status: $elsewhere, where it is there" '0:plain.service: enabled by *' "$code:$out"
+	must rm "$tree/opt/fiberize/libfiberize.so"
+done
+service enable plain
+has 'status: enabled anew' "$(dropin plain)" "LD_PRELOAD=${library%/*}/"
+service disable plain
+
 # ---- a unit as an editor of another system leaves it
 
 printf '\357\273\277[Service]\r\nExecStart=/bin/server idle\r\nEnvironment=LD_PRELOAD=/bom.so\r\n' >"$units/marked.service"
@@ -123,6 +140,9 @@ must mkfifo "$etc/plain.service.d/10-x.conf"
 refuses plain 101 '*/10-x.conf is not a file; mend or remove it'
 must rm "$etc/plain.service.d/10-x.conf"
 must mkfifo "$etc/plain.service.d/50-fiberize.conf"
+refuses plain 101 '*/50-fiberize.conf: not written by fiberize enable; remove or rename it'
+must rm "$etc/plain.service.d/50-fiberize.conf"
+must ln -s /nowhere "$etc/plain.service.d/50-fiberize.conf"
 refuses plain 101 '*/50-fiberize.conf: not written by fiberize enable; remove or rename it'
 must rm -r "$etc/plain.service.d"
 must mkfifo "$tree/etc/systemd/system.conf"
