@@ -101,7 +101,7 @@ BENCH_SRC := $(addprefix scripts/bench/,bench.sh figures.awk median.awk verdict.
 	$(wildcard scripts/bench/report/*.awk scripts/bench/report/*.gp scripts/bench/report/*.inc)
 BENCH_TEXT := $(notdir $(BENCH_SRC)) commit
 # What "fiberize enable" reads and runs.
-SERVICE_TEXT := service.sh effect.sh filter.awk unit.awk unit.sh
+SERVICE_TEXT := service.sh effect.sh environment.awk filter.awk unit.awk unit.sh
 # What "fiberize kubernetes" reads and runs.
 KUBERNETES_TEXT := $(patsubst scripts/kubernetes/%,kubernetes/%,$(wildcard scripts/kubernetes/*.yaml scripts/kubernetes/*/*.yaml))
 TOOLS := $(B)/fiberize $(B)/gdb.py $(addprefix $(B)/libexec/,$(BENCH_TEXT) $(SERVICE_TEXT) kubernetes.sh $(KUBERNETES_TEXT) \

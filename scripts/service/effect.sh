@@ -40,7 +40,7 @@ overriding_file()
 		matching "$file" | while IFS= read -r one; do
 			real=$(file_of "$one")
 			# A FIFO would keep us waiting, or lose to us what is for the service.
-			if is_text "$real" && grep -q '^[[:space:]]*LD_PRELOAD=' "$real" 2>/dev/null; then
+			if is_text "$real" && awk -f "${0%/*}/environment.awk" "$real"; then
 				printf '%s\n' "$root$one"
 			fi
 		done

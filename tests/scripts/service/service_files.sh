@@ -74,6 +74,20 @@ refuses plain 102 '*/run/parts-a/env sets LD_PRELOAD*'
 conf 'run/sp ace/e nv' LD_PRELOAD=/e.so
 unit plain 'EnvironmentFile=/run/sp ace/e nv'
 refuses plain 102 '*/run/sp ace/e nv sets LD_PRELOAD*'
+# As systemd 252 reads them.
+unit plain EnvironmentFile=/run/values
+for text in 'LD_PRELOAD = /e.so' '\t LD_PRELOAD\t=' 'A=b"c\nLD_PRELOAD=/e.so\n"' "A=\"b'\"\nLD_PRELOAD=/e.so" 'A="b\\\\"\nLD_PRELOAD=/e.so' \
+	'A=\\"b\nLD_PRELOAD=/e.so' 'A=b\\\n\nLD_PRELOAD=/e.so' 'A=b\r\nLD_PRELOAD=/e.so\r\n' 'A\nLD_PRELOAD=/e.so'; do
+	# shellcheck disable=SC2059
+	printf "$text" >"$tree/run/values"
+	refuses plain 102 '*/run/values sets LD_PRELOAD*'
+done
+for text in 'A="b\nLD_PRELOAD=/e.so"' "A='b\\\\\nLD_PRELOAD=/e.so'" 'A=b\\\nLD_PRELOAD=/e.so' 'A="b\\"\nLD_PRELOAD=/e.so"' \
+	'A= "b" "c\nLD_PRELOAD=/e.so"' '; LD_PRELOAD=/e.so' 'export LD_PRELOAD=/e.so' 'LD_PRELOAD\n=/e.so' '"LD_PRELOAD"=/e.so'; do
+	# shellcheck disable=SC2059
+	printf "$text" >"$tree/run/values"
+	kept "not set: $text" ''
+done
 unit plain
 conf $'etc/systemd/system/plain.service.d/40\tt.conf' '[Service]' Environment=LD_PRELOAD=/tab.so
 kept 'a tab in the name of a drop-in' /tab.so
@@ -83,7 +97,8 @@ must rm -r "$etc/plain.service.d"
 
 # As if another installation had written it.
 service enable plain
-for elsewhere in /opt/fiberize/\${LIB}/libfiberize.so /opt/fiberize/libfiberize.so:/x.so; do
+# shellcheck disable=SC2016 # for the loader
+for elsewhere in '/opt/fiberize/${LIB}/libfiberize.so' /opt/fiberize/libfiberize.so:/x.so; do
 	sed -i "s#LD_PRELOAD=[^\"]*#LD_PRELOAD=$elsewhere#" "$(dropin plain)"
 	refused "status: $elsewhere" 102 "*50-fiberize.conf: /opt/fiberize/libfiberize.so is not there below *; fiberize enable names *" \
 		"$fiberize" status --root "$tree" plain
