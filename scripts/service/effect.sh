@@ -93,6 +93,27 @@ hidden_by()
 			return
 		fi
 	done
+	bound_over "$1"
+}
+
+# bound_over FILE: prints the setting that mounts another folder above the file, if that has no such file
+bound_over()
+{
+	for key in BindPaths BindReadOnlyPaths; do
+		facts $key | while IFS= read -r value; do
+			source=${value#-}
+			target=${source#*:}
+			source=${source%%:*}
+			target=${target%%:*}
+			# systemd passes over one with a "-" whose folder is not there.
+			[ "$source" = "${value%%:*}" ] || [ -e "$(file_of "$source")" ] || continue
+			case $1 in
+			"${target%/}"/*) printf '%s\t%s=%s\t%s\n' "${#target}" $key "$value" "${source%/}${1#"${target%/}"}" ;;
+			esac
+		done
+	done | sort -n | tail -n 1 | while IFS="$tab" read -r _ setting file; do
+		[ -e "$(file_of "$file")" ] || printf '%s' "$setting"
+	done
 }
 
 # specified TEXT: prints it with the specifiers (%i ...) that follow from the service's name; others stay as they are

@@ -118,6 +118,39 @@ service enable marked
 like 'a byte order mark' '0:*LD_PRELOAD: kept, behind the library: /bom.so*' "$code:$out"
 service disable marked
 
+# ---- another folder in the library's place
+
+above=${library%/*/*}
+for line in "BindReadOnlyPaths=/bin:$above" "BindPaths=/bin:${library%/*}:rbind" "BindPaths=-/bin:$above" "BindPaths=/:$above"; do
+	unit bound "$line"
+	refuses bound 102 "*$library is not there for it, because of $line"
+done
+for line in "BindReadOnlyPaths=$above" "BindPaths=$above:$above" "BindPaths=-/nowhere:$above" "BindPaths=/bin:$above/x" \
+	"BindPaths=/bin:$above ${library%/*}"; do
+	unit bound "$line"
+	service enable bound
+	same "not in its place: $line" 0: "$code:$err"
+	service disable bound
+done
+must mkdir -p "$tree/opt/copy/${build##*/}"
+must cp "$library" "$tree/opt/copy/${build##*/}"
+unit bound "BindPaths=/opt/copy:$above"
+service enable bound
+same 'another folder that has the file' 0: "$code:$err"
+service disable bound
+
+# ---- letters by their codes
+
+must cp /sbin/ldconfig "$tree/bin/st at"
+for name in 'st\x20at' 'st\040at' 'st\sat' 'st\x20\x61t'; do
+	unit coded ExecStart= "ExecStart=/bin/$name idle"
+	refuses coded 102 '*coded.service: /bin/st at: statically linked*'
+done
+unit coded 'Environment=LD_PRELOAD=/\x61\142\q\x1\x0ac.so'
+service enable coded
+like 'codes of no letter' '0:*kept, behind the library: /abqx1c.so*' "$code:$out"
+service disable coded
+
 # ---- templates
 
 unit template@
