@@ -79,7 +79,15 @@ hidden_by()
 		[ -z "$value" ] || [ "$value" = read-only ] || is_no "$value" || printf 'ProtectHome=%s' "$value"
 		;;
 	/tmp/* | /var/tmp/*)
-		! is_yes "$(facts PrivateTmp)" || printf 'PrivateTmp=%s' "$(facts PrivateTmp)" ;;
+		# DynamicUser= has the same effect.
+		for key in PrivateTmp DynamicUser; do
+			value=$(facts $key)
+			if is_yes "$value" || [ "$value" = disconnected ]; then
+				printf '%s=%s' $key "$value"
+				return
+			fi
+		done
+		;;
 	esac
 	# What takes a path away, and what gives it or a part of it back.
 	for keys in InaccessiblePaths: TemporaryFileSystem:BindPaths:BindReadOnlyPaths NoExecPaths:ExecPaths; do
@@ -113,6 +121,19 @@ bound_over()
 		done
 	done | sort -n | tail -n 1 | while IFS="$tab" read -r _ setting file; do
 		[ -e "$(file_of "$file")" ] || printf '%s' "$setting"
+	done
+}
+
+# closed_to_others FILE: prints the file, or the folder above it, that is not open to all users
+closed_to_others()
+{
+	path=$(readlink -f "$(file_of "$1")") top=$(readlink -f "${root:-/}") wanted=-0004
+	while [ -n "$path" ] && [ "$path" != "$top" ]; do
+		if [ -n "$(find "$path" -prune ! -perm $wanted 2>/dev/null)" ]; then
+			printf '%s' "$path"
+			return
+		fi
+		path=${path%/*} wanted=-0001
 	done
 }
 

@@ -132,6 +132,16 @@ explain()
 	done
 	value=$(facts User)
 	[ -z "$value" ] || means User "$value" "fiberize ps, stat and trace must be run as $value or root"
+	key=User
+	! is_yes "$(facts DynamicUser)" || key=DynamicUser value=yes
+	case $value in
+	'' | root | 0) ;;
+	*)
+		closed=$(closed_to_others "$library")
+		[ -z "$closed" ] || means $key "$value" \
+			"$closed is not open to all: if this user may not read the library there, the service runs natively"
+		;;
+	esac
 }
 
 # Prints the mistakes that systemd-analyze finds in the unit, each in a line.

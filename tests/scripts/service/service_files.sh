@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # tests/scripts/service/service_files.sh - which files of a system that does not run "fiberize enable" reads: none out of its
-# root and none that is no file, and of several drop-ins of one name the first; which drop-in a template has, and an instance.
+# root and none that is no file, and of several drop-ins of one name the first; which drop-in a template has, and an instance;
+# whether the service sees the library there, and may read it.
 
 # shellcheck source=tests/lib/judge.inc
 . "$(dirname "$0")/../../lib/judge.inc"
@@ -138,6 +139,44 @@ unit bound "BindPaths=/opt/copy:$above"
 service enable bound
 same 'another folder that has the file' 0: "$code:$err"
 service disable bound
+
+# ---- a library that the service's user may not read
+
+# not_open LINE: enable says so of a service with this line
+not_open()
+{
+	unit bound "$1"
+	service enable bound
+	like "$1: not open" "0:*$newline  $1: *${library%/*}* is not open to all: *" "$code:$out"
+}
+dynamic=DynamicUser=yes
+case $library in
+/tmp/* | /var/tmp/*)
+	# Which implies PrivateTmp=.
+	unit bound $dynamic
+	refuses bound 102 "*$library is not there for it, because of $dynamic"
+	dynamic=User=nobody
+	;;
+esac
+for mode in 750 700; do
+	must chmod $mode "$tree${library%/*}"
+	not_open User=www
+	not_open $dynamic
+	for line in User=root User=0 Nice=1; do
+		unit bound "$line"
+		service enable bound
+		same "$line, a folder of mode $mode" 0: "$code:$(grep 'not open' <<<"$out")"
+	done
+done
+must chmod 711 "$tree${library%/*}"
+unit bound User=www
+service enable bound
+same 'a folder of mode 711' 0: "$code:$(grep 'not open' <<<"$out")"
+must chmod 640 "$tree$library"
+not_open User=www
+must chmod 644 "$tree$library"
+service disable bound
+must chmod 755 "$tree${library%/*}"
 
 # ---- letters by their codes
 
