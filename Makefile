@@ -101,7 +101,7 @@ BENCH_SRC := $(addprefix scripts/bench/,bench.sh figures.awk median.awk verdict.
 	$(wildcard scripts/bench/report/*.awk scripts/bench/report/*.gp scripts/bench/report/*.inc)
 BENCH_TEXT := $(notdir $(BENCH_SRC)) commit
 # What "fiberize enable" reads and runs.
-SERVICE_TEXT := service.sh effect.sh filter.awk unit.awk unit.sh
+SERVICE_TEXT := service.sh effect.sh environment.awk filter.awk unit.awk unit.sh
 # What "fiberize kubernetes" reads and runs.
 KUBERNETES_TEXT := $(patsubst scripts/kubernetes/%,kubernetes/%,$(wildcard scripts/kubernetes/*.yaml scripts/kubernetes/*/*.yaml))
 TOOLS := $(B)/fiberize $(B)/gdb.py $(addprefix $(B)/libexec/,$(BENCH_TEXT) $(SERVICE_TEXT) kubernetes.sh $(KUBERNETES_TEXT) \
@@ -498,11 +498,15 @@ AARCH64_LIB2 := $(AARCH64_ROOT)/lib/aarch64-linux-gnu
 AARCH64_MAKE = $(MAKE) CC=$(AARCH64_CC) B=$(B)/aarch64 \
 	CFLAGS='-isystem $(AARCH64_ROOT)/usr/include -isystem $(AARCH64_ROOT)/usr/include/aarch64-linux-gnu' \
 	LDFLAGS='-L$(AARCH64_LIB) -L$(AARCH64_LIB2) -Wl,-rpath-link=$(AARCH64_LIB):$(AARCH64_LIB2)'
+# Before anything is fetched for it.
+need_aarch64 = $(Q)command -v $(AARCH64_CC) >/dev/null || \
+	{ echo '$(AARCH64_CC) is not installed; scripts/dev/deps.sh oci installs it' >&2; exit 1; }
 
 .PHONY: aarch64 aarch64-tests parts
 aarch64: AARCH64_GOALS := $(B)/aarch64/install
 aarch64-tests: AARCH64_GOALS := parts
 aarch64 aarch64-tests:
+	$(need_aarch64)
 	$(Q)scripts/dev/arm64-sysroot.sh $(AARCH64_ROOT)
 	+$(Q)$(AARCH64_MAKE) PLAIN=1 library $(AARCH64_GOALS)
 parts: $(addprefix $(B)/,$(AARCH64_PARTS))
@@ -672,6 +676,7 @@ deb: all
 
 # The same for arm64, by the cross compiler: build/aarch64.
 deb-arm64:
+	$(need_aarch64)
 	$(Q)scripts/dev/arm64-sysroot.sh $(AARCH64_ROOT)
 	+$(Q)$(AARCH64_MAKE) DEB_PACKAGES=$(abspath $(AARCH64_ROOT))/packages deb
 
@@ -681,6 +686,7 @@ oci: $(OCI_FILES)
 
 # For amd64 and arm64, by the cross compiler.
 oci-all: $(OCI_FILES)
+	$(need_aarch64)
 	$(Q)scripts/dev/arm64-sysroot.sh $(AARCH64_ROOT)
 	+$(Q)$(AARCH64_MAKE) $(patsubst $(B)/%,$(B)/aarch64/%,$(OCI_FILES))
 	$(Q)scripts/package/oci.sh $(VERSION) $(B) $(B)/aarch64 $(B)/oci

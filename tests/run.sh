@@ -91,6 +91,7 @@ filter='*'
 jobs=$((3 * $(nproc)))
 limit=120
 times=
+slow="attaches answers bench_chromium everywhere_programs fleet fuzz_corpus kubernetes_policy oci oci_all oci_cdi package symbols layers"
 long=
 units=()
 kinds=static,unit,programs,scripts
@@ -112,7 +113,7 @@ while [ $# -gt 0 ]; do
 	--stress)	stress=$2; shift 2 ;;
 	--seed)		seed=$2; shift 2 ;;
 	--times)	times=1; shift ;;
-	--all)		long="attaches answers bench_chromium everywhere_programs fleet fuzz_corpus kubernetes_policy oci oci_all oci_cdi package symbols layers"; shift ;;
+	--all)		long=$slow; shift ;;
 	*)		die "unknown option $1" ;;
 	esac
 done
@@ -345,10 +346,16 @@ unit_command() {
 # aarch64; "make fuzz" runs fuzz with more files.
 list_scripts() {
 	local script found
-	for script in $long launcher_bench launcher_bench_errors bench_report programs_bench uring_server model model_reach faults install coexist inspect \
-			inspect_ps inspect_changes inspect_core inspect_elsewhere inspect_places top top_screen trace libc cpus check \
-			check_secure check_running service service_calls services_page kubernetes pods_page status texts burst launcher_programs launcher_options launcher_profiles \
-			launcher_exec launcher_children fuzz forbidden everywhere everywhere_roots starts messages monitoring stat stats redirect dns cancel_race soak spin watch in_time; do
+	local quick="launcher_bench launcher_bench_errors bench_report programs_bench uring_server model model_reach faults install coexist inspect
+		inspect_ps inspect_changes inspect_core inspect_elsewhere inspect_places top top_screen trace libc cpus check
+		check_secure check_odd check_running service service_calls service_files services_page kubernetes pods_page status texts burst launcher_programs launcher_options launcher_profiles
+		launcher_exec launcher_children fuzz forbidden everywhere everywhere_roots starts messages monitoring stat stats redirect dns cancel_race soak spin watch in_time"
+	for script in tests/scripts/*/*.sh; do
+		script=${script##*/}
+		[[ " $quick $slow glibc-tests aarch64 " = *[[:space:]]"${script%.sh}"[[:space:]]* ]] ||
+			die "$script is in no list, so nobody runs it: name it in tests/run.sh"
+	done
+	for script in $long $quick; do
 		found=("$root/tests/scripts"/*/"$script.sh")
 		[ -e "${found[0]}" ] || die "no room of tests/scripts has a $script.sh"
 		[ ${#found[@]} -eq 1 ] || die "two rooms of tests/scripts have a $script.sh"

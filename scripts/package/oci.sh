@@ -24,6 +24,9 @@ die()
 }
 
 [ $# -ge 3 ] || die 'usage: oci.sh VERSION BUILD... DIR'
+for tool in jq readelf; do
+	command -v $tool >/dev/null || die "$tool is not installed; scripts/dev/deps.sh oci installs what images need"
+done
 shift
 
 # look_at BUILD: sets arch to the architecture of its files; they may be for another machine than this one.

@@ -40,7 +40,7 @@ overriding_file()
 		matching "$file" | while IFS= read -r one; do
 			real=$(file_of "$one")
 			# A FIFO would keep us waiting, or lose to us what is for the service.
-			if is_text "$real" && grep -q '^[[:space:]]*LD_PRELOAD=' "$real" 2>/dev/null; then
+			if is_text "$real" && awk -f "${0%/*}/environment.awk" "$real"; then
 				printf '%s\n' "$root$one"
 			fi
 		done
@@ -79,7 +79,15 @@ hidden_by()
 		[ -z "$value" ] || [ "$value" = read-only ] || is_no "$value" || printf 'ProtectHome=%s' "$value"
 		;;
 	/tmp/* | /var/tmp/*)
-		! is_yes "$(facts PrivateTmp)" || printf 'PrivateTmp=%s' "$(facts PrivateTmp)" ;;
+		# DynamicUser= has the same effect.
+		for key in PrivateTmp DynamicUser; do
+			value=$(facts $key)
+			if is_yes "$value" || [ "$value" = disconnected ]; then
+				printf '%s=%s' $key "$value"
+				return
+			fi
+		done
+		;;
 	esac
 	# What takes a path away, and what gives it or a part of it back.
 	for keys in InaccessiblePaths: TemporaryFileSystem:BindPaths:BindReadOnlyPaths NoExecPaths:ExecPaths; do
@@ -92,6 +100,40 @@ hidden_by()
 			printf '%s=%s' "${keys%%:*}" "$taken"
 			return
 		fi
+	done
+	bound_over "$1"
+}
+
+# bound_over FILE: prints the setting that mounts another folder above the file, if that has no such file
+bound_over()
+{
+	for key in BindPaths BindReadOnlyPaths; do
+		facts $key | while IFS= read -r value; do
+			source=${value#-}
+			target=${source#*:}
+			source=${source%%:*}
+			target=${target%%:*}
+			# systemd passes over one with a "-" whose folder is not there.
+			[ "$source" = "${value%%:*}" ] || [ -e "$(file_of "$source")" ] || continue
+			case $1 in
+			"${target%/}"/*) printf '%s\t%s=%s\t%s\n' "${#target}" $key "$value" "${source%/}${1#"${target%/}"}" ;;
+			esac
+		done
+	done | sort -n | tail -n 1 | while IFS="$tab" read -r _ setting file; do
+		[ -e "$(file_of "$file")" ] || printf '%s' "$setting"
+	done
+}
+
+# closed_to_others FILE: prints the file, or the folder above it, that is not open to all users
+closed_to_others()
+{
+	path=$(readlink -f "$(file_of "$1")") top=$(readlink -f "${root:-/}") wanted=-0004
+	while [ -n "$path" ] && [ "$path" != "$top" ]; do
+		if [ -n "$(find "$path" -prune ! -perm $wanted 2>/dev/null)" ]; then
+			printf '%s' "$path"
+			return
+		fi
+		path=${path%/*} wanted=-0001
 	done
 }
 

@@ -132,6 +132,16 @@ explain()
 	done
 	value=$(facts User)
 	[ -z "$value" ] || means User "$value" "fiberize ps, stat and trace must be run as $value or root"
+	key=User
+	! is_yes "$(facts DynamicUser)" || key=DynamicUser value=yes
+	case $value in
+	'' | root | 0) ;;
+	*)
+		closed=$(closed_to_others "$library")
+		[ -z "$closed" ] || means $key "$value" \
+			"$closed is not open to all: if this user may not read the library there, the service runs natively"
+		;;
+	esac
 }
 
 # Prints the mistakes that systemd-analyze finds in the unit, each in a line.
@@ -155,8 +165,8 @@ reload()
 # Ends with a message if the drop-in was not written by fiberize: then it must not be changed or removed.
 must_be_ours()
 {
-	# A link may lead to a file of this system, and a FIFO would keep us waiting.
-	[ ! -e "$dropin" ] || { [ -f "$dropin" ] && [ ! -L "$dropin" ] && [ "$(head -n 1 "$dropin" 2>/dev/null)" = "$mark" ]; } ||
+	# A link may lead to a file of this system, or to nothing, and a FIFO would keep us waiting.
+	{ [ ! -e "$dropin" ] && [ ! -L "$dropin" ]; } || { [ -f "$dropin" ] && [ ! -L "$dropin" ] && [ "$(head -n 1 "$dropin" 2>/dev/null)" = "$mark" ]; } ||
 		die $EX_CANNOT_CHANGE "$dropin: not written by fiberize enable; remove or rename it"
 }
 
@@ -167,6 +177,15 @@ must_stay_below()
 	case $(readlink -m "$folder_of_dropin") in
 	"$(readlink -f "$root")"/*) ;;
 	*) die $EX_CANNOT_CHANGE "$folder_of_dropin: a link leads out of $root; mend it there" ;;
+	esac
+}
+
+# Prints the command that restarts the service, of a template all instances that run.
+restart()
+{
+	case $service in
+	*@.service) printf "systemctl restart '%s*'" "${service%.service}" ;;
+	*) printf 'systemctl restart %s' "${service%.service}" ;;
 	esac
 }
 
@@ -224,14 +243,16 @@ enable_service()
 	trap - HUP INT TERM
 	rm -f "$temporary.before"
 	meaning=$(explain)
-	printf '%s\n%sfrom its next start on; now: systemctl restart %s\n' "$dropin" "${meaning:+$meaning$newline}" \
-		"${service%.service}" 2>/dev/null ||
+	printf '%s\n%sfrom its next start on; now: %s\n' "$dropin" "${meaning:+$meaning$newline}" "$(restart)" 2>/dev/null ||
 		die $EX_OTHER "standard output: cannot be written; $dropin is in place"
 }
 
 disable_service()
 {
+	for_all=$(for_all_instances)
 	if [ ! -e "$dropin" ]; then
+		[ -z "$for_all" ] ||
+			die $EX_CANNOT_CHANGE "$service: $for_all is for all instances; fiberize disable ${service%%@*}@ removes it"
 		printf '%s: was not enabled\n' "$service"
 		return
 	fi
@@ -239,8 +260,12 @@ disable_service()
 	rm -f "$dropin" 2>/dev/null || die $EX_CANNOT_CHANGE "$dropin: cannot be removed; $may_be"
 	rmdir "$folder_of_dropin" 2>/dev/null
 	reload || die $EX_CANNOT_CHANGE "$dropin is removed, but systemctl daemon-reload has failed: run it again"
-	printf '%s: removed; from its next start on; now: systemctl restart %s\n' "$dropin" "${service%.service}" \
-		2>/dev/null || die $EX_OTHER "standard output: cannot be written; $dropin is removed"
+	if [ -n "$for_all" ]; then
+		means="removed, but $for_all is for all instances"
+	else
+		means="removed; from its next start on; now: $(restart)"
+	fi
+	printf '%s: %s\n' "$dropin" "$means" 2>/dev/null || die $EX_OTHER "standard output: cannot be written; $dropin is removed"
 }
 
 status_of_service()
@@ -260,6 +285,8 @@ status_of_service()
 		*) printf '%s: its process %s does not run under fiberize\n' "$service" "$main" ;;
 		esac
 	fi
+	for_all=$(for_all_instances)
+	[ -e "$dropin" ] || dropin=${for_all:-$dropin}
 	if [ ! -e "$dropin" ]; then
 		printf '%s: not enabled\n' "$service"
 		exit $EX_NOT_ENABLED
@@ -268,6 +295,9 @@ status_of_service()
 	grep -q '^Environment="LD_PRELOAD=' "$dropin" ||
 		die $EX_NOT_ENABLED "$dropin: sets LD_PRELOAD no more; fiberize enable writes it anew"
 	must_have_effect
+	preloaded=$(sed -n '/\\/d; s/%%/%/g; s/[$]{LIB}\///; s/^Environment="LD_PRELOAD=\([^:"]*\).*/\1/p' "$dropin" | tail -n 1)
+	[ -z "$preloaded" ] || [ -e "$(file_of "$preloaded")" ] ||
+		die $EX_NO_EFFECT "$dropin: $preloaded is not there$(is_below); fiberize enable names the library that is"
 	printf '%s: enabled by %s\n' "$service" "$dropin"
 	sed -n 's/^Environment=/  /p' "$dropin"
 	explain

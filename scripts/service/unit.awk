@@ -18,6 +18,24 @@
 #	...Paths, ...FileSystem	each path of all lines, with its prefixes and options
 #	other keys		their last value
 
+# Returns the character that an escape stands for; the argument is what is behind its backslash.  Sets escaped, how many
+# characters of that belong to it.  A control character would end our line: it is left out.
+function unescaped(escape,	digits, base, i, number)
+{
+	escaped = 1
+	if (escape ~ /^x[0-9A-Fa-f][0-9A-Fa-f]/)
+		base = 16
+	else if (escape ~ /^[0-3][0-7][0-7]/)
+		base = 8
+	else
+		return escape ~ /^s/ ? " " : escape ~ /^t/ ? "\t" : substr(escape, 1, 1)
+	escaped = 3
+	digits = substr(escape, base == 16 ? 2 : 1, 3)
+	for (i = 1; i <= length(digits); i++)
+		number = number * base + index("0123456789abcdef", tolower(substr(digits, i, 1))) - 1
+	return number < 32 ? "" : sprintf("%c", number)
+}
+
 # Stores the words of a value in words[1..n], without quotes, as systemd splits it; returns n.
 function split_words(text, words,	count, i, c, quote, word, open)
 {
@@ -26,8 +44,8 @@ function split_words(text, words,	count, i, c, quote, word, open)
 	for (i = 1; i <= length(text); i++) {
 		c = substr(text, i, 1)
 		if (c == "\\") {
-			c = substr(text, ++i, 1)
-			word = word (c == "s" ? " " : c == "t" ? "\t" : c)
+			word = word unescaped(substr(text, i + 1, 3))
+			i += escaped
 			open = 1
 		} else if (quote != "" && c == quote) {
 			quote = ""
@@ -194,6 +212,8 @@ function take(line,	at, key)
 FNR == 1 {
 	section = ""
 	rest = ""
+	# A byte order mark.
+	sub(/^\357\273\277/, "")
 }
 
 {

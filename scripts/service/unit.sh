@@ -18,6 +18,17 @@ name_service()
 	esac
 }
 
+# for_all_instances: prints our drop-in of the template, if the service is one of its instances and there is such a drop-in
+for_all_instances()
+{
+	case $service in
+	*@?*.service) ;;
+	*) return ;;
+	esac
+	of_template=$root/etc/systemd/system/${service%%@*}@.service.d/$name
+	[ ! -e "$of_template" ] || printf '%s' "$of_template"
+}
+
 # In systemd's order (systemd.unit(5)).
 folders='etc/systemd/system.control run/systemd/system.control run/systemd/transient run/systemd/generator.early
 	etc/systemd/system etc/systemd/system.attached run/systemd/system run/systemd/system.attached run/systemd/generator
@@ -35,7 +46,8 @@ find_file()
 	return 1
 }
 
-# Sets unit to the unit's file, and service to its real name if $service is an alias.
+# Sets unit to the unit's file, and service to its real name if $service is an alias; of an instance the alias names the
+# template.
 find_unit()
 {
 	asked=$service
@@ -54,10 +66,11 @@ find_unit()
 		[ "$target" != /dev/null ] ||
 			die $EX_CANNOT_CHANGE "$asked: it is masked: systemctl unmask $asked, if it is to run"
 		# A link from an instance (a@b.service) to its template (a@.service) is no alias.
-		case ${target##*/} in
-		"$template" | "$service") break ;;
+		case ${target##*/}:$service in
+		"$template":* | "$service":*) break ;;
+		*@.service:*@*) service=${target##*/} service=${service%.service}${asked#*@} ;;
+		*) service=${target##*/} ;;
 		esac
-		service=${target##*/}
 		hops=$((hops + 1))
 		[ $hops -lt 10 ] || die $EX_NO_SERVICE "$asked: its links lead in a circle"
 	done

@@ -49,7 +49,7 @@ same 'the profiles' 'bank/fiberize-profiles shop/fiberize-profiles' "$(jq -r 'se
 	"\(.metadata.namespace)/\(.metadata.name)"' <<<"$printed" | sort | xargs)"
 same 'no namespace, which delete would delete' '' "$(jq -r 'select(.kind == "Namespace").kind' <<<"$printed")"
 conditions=$(jq -r '.spec.matchConditions[]?.expression' <<<"$printed")
-same 'the architectures' "['arm64', 'amd64'] ['arm64', 'amd64']" "$(grep -o "\['a[^]]*\]" <<<"$conditions" | xargs -d '\n')"
+same 'the architectures' "['arm64', 'amd64'] ['arm64', 'amd64'] ['arm64', 'amd64']" "$(grep -o "\['a[^]]*\]" <<<"$conditions" | xargs -d '\n')"
 like 'mixed: only where named' '*: false*' "$conditions"
 
 # ---- what it refuses

@@ -77,6 +77,7 @@ cat >"$work/want" <<END
 ./usr/libexec/fiberize/unit.awk
 ./usr/libexec/fiberize/unit.sh
 ./usr/libexec/fiberize/effect.sh
+./usr/libexec/fiberize/environment.awk
 ./usr/libexec/fiberize/verdict.awk
 ./usr/libexec/fiberize/words.awk
 ./usr/libexec/fiberize/wrk.lua

@@ -27,6 +27,30 @@ same 'the same modes' "$(cd "$work/one" && find . -printf '%m %p\n' | sort)" \
 SOURCE_DATE_EPOCH=1 must "$make_image" 1.2.3 "$build" "$work/old"
 yes 'another time is another image' [ -n "$(diff -r "$work/one" "$work/old")" ]
 
+# only TOOL...: a folder with these tools and no others
+only()
+{
+	rm -rf "$work/tools"
+	mkdir "$work/tools"
+	for tool; do
+		ln -s "$(command -v "$tool")" "$work/tools"
+	done
+}
+for missing in jq readelf; do
+	# shellcheck disable=SC2046
+	only dirname readlink $(printf '%s\n' jq readelf | grep -v $missing)
+	run env PATH="$work/tools" "$make_image" 1.2.3 "$build" "$work/none"
+	same "without $missing" "1:oci.sh: $missing is not installed; scripts/dev/deps.sh oci installs what images need" "$code:$err"
+	yes "without $missing: nothing is made" [ ! -e "$work/none" ]
+done
+only make
+for target in oci-all deb-arm64; do
+	run env -u MAKEFLAGS -u MAKELEVEL PATH="$work/tools" make -s -C "$root" -o "$build/libfiberize.so" \
+		-o "$build/libfiberize-preload.so" -o "$build/install" B="$build" AARCH64_ROOT="$work/sysroot" $target
+	like "$target without the cross compiler" '2:*aarch64-linux-gnu-gcc is not installed; scripts/dev/deps.sh oci installs it*' "$code:$err"
+	yes "$target without the cross compiler: nothing is fetched" [ ! -e "$work/sysroot" ]
+done
+
 blobs=$work/one/blobs/sha256
 wrong=
 for file in "$blobs"/*; do
