@@ -71,14 +71,14 @@ function environment(value,	words, count, i)
 {
 	if (value == "") {
 		has_preload = 0
-		preload_file = named
+		preload_file = current
 	}
 	count = split_words(value, words)
 	for (i = 1; i <= count; i++)
 		if (index(words[i], "LD_PRELOAD=") == 1) {
 			has_preload = 1
 			preload = substr(words[i], 12)
-			preload_file = named
+			preload_file = current
 		}
 }
 
@@ -95,7 +95,7 @@ function default_environment(value,	words, count, i)
 function filter(value,	words, count, i, denies)
 {
 	if (value == "") {
-		filter_file = named
+		filter_file = current
 		kind = ""
 		filter_count = 0
 		return
@@ -209,9 +209,18 @@ function take(line,	at, key)
 		default_environment(line)
 }
 
-FNR == 1 {
-	section = ""
+# A continuation that nothing follows in the file belongs to it all the same.
+function end_file()
+{
+	if (rest != "")
+		take(rest)
 	rest = ""
+}
+
+FNR == 1 {
+	end_file()
+	current = named
+	section = ""
 	# A byte order mark.
 	sub(/^\357\273\277/, "")
 }
@@ -221,7 +230,8 @@ FNR == 1 {
 	sub(/\r$/, "")
 }
 /^[#;]/ || (/^$/ && rest == "") { next }
-/\\$/ {
+# Two backslashes stand for one.
+match($0, /\\+$/) && RLENGTH % 2 {
 	rest = rest substr($0, 1, length($0) - 1) " "
 	next
 }
@@ -231,6 +241,7 @@ FNR == 1 {
 }
 
 END {
+	end_file()
 	# This counts more than DefaultEnvironment=.
 	if (ENVIRON["manager_preload"] != "")
 		default_preload = ENVIRON["manager_preload"]

@@ -93,6 +93,21 @@ unit plain
 conf $'etc/systemd/system/plain.service.d/40\tt.conf' '[Service]' Environment=LD_PRELOAD=/tab.so
 kept 'a tab in the name of a drop-in' /tab.so
 must rm -r "$etc/plain.service.d"
+# shellcheck disable=SC1003 # a line that goes on
+conf etc/systemd/system/plain.service.d/10-a.conf '[Service]' 'Environment=LD_PRELOAD=/last.so \'
+conf etc/systemd/system/plain.service.d/20-b.conf '[Service]' Nice=1
+kept 'a backslash at the end of a drop-in' /last.so
+must mv "$etc/plain.service.d/10-a.conf" "$etc/plain.service.d/60-a.conf"
+must mv "$etc/plain.service.d/20-b.conf" "$etc/plain.service.d/70-b.conf"
+refuses plain 102 '*/60-a.conf sets LD_PRELOAD*'
+must rm -r "$etc/plain.service.d"
+# shellcheck disable=SC1003 # a line that goes on
+unit plain 'Environment=LD_PRELOAD=/last.so \'
+kept 'a backslash at the end of the unit' /last.so
+# shellcheck disable=SC1003 # no quote
+unit plain 'ExecStart=/bin/server C:\\' Environment=LD_PRELOAD=/next.so
+kept 'two backslashes at the end of a line' /next.so
+unit plain
 
 # ---- a library that has gone
 
