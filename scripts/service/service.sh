@@ -122,6 +122,9 @@ explain()
 	[ -z "${verdict-}" ] || printf '  its program %s\n' "$verdict"
 	[ ! -e "$root/etc/fiberize/disable" ] ||
 		printf '  %s is there: all programs run natively until it is removed\n' "$root/etc/fiberize/disable"
+	# That of the drop-in counts more, and whoever has set it there knows.
+	[ "$(facts disable)" != 1 ] || grep -q '^Environment="FIBERIZE_DISABLE=' "$dropin" ||
+		means Environment FIBERIZE_DISABLE=1 'it runs natively until that is removed from the unit'
 	! is_yes "$(facts MemoryDenyWriteExecute)" || means MemoryDenyWriteExecute yes \
 		"calls inside libc (stdio, names of hosts) hold a kernel thread each while they wait; the rest is as without"
 	[ -z "$added" ] || means SystemCallFilter ... "the drop-in allows what the library calls, too: $added"

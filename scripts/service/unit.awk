@@ -7,6 +7,7 @@
 #	preload			LD_PRELOAD in Environment=, or if that has none, manager_preload of the environment, or in
 #				DefaultEnvironment= of systemd itself
 #	preload_file		the last file that sets it, or empties Environment=
+#	disable			FIBERIZE_DISABLE in Environment=
 #	file			each EnvironmentFile=, in order, with its "-"
 #	unset			LD_PRELOAD, if UnsetEnvironment= names it
 #	filter_file		the last file that empties SystemCallFilter=
@@ -71,6 +72,7 @@ function environment(value,	words, count, i)
 {
 	if (value == "") {
 		has_preload = 0
+		disable = ""
 		preload_file = current
 	}
 	count = split_words(value, words)
@@ -79,6 +81,8 @@ function environment(value,	words, count, i)
 			has_preload = 1
 			preload = substr(words[i], 12)
 			preload_file = current
+		} else if (index(words[i], "FIBERIZE_DISABLE=") == 1) {
+			disable = substr(words[i], 18)
 		}
 }
 
@@ -249,6 +253,8 @@ END {
 		print "preload\t" (has_preload ? preload : default_preload)
 	if (preload_file != "")
 		print "preload_file\t" preload_file
+	if (disable != "")
+		print "disable\t" disable
 	for (i = 1; i <= file_count; i++)
 		print "file\t" files[i]
 	if (unset)
