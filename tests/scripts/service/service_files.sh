@@ -154,6 +154,17 @@ unit bound "BindPaths=/opt/copy:$above"
 service enable bound
 same 'another folder that has the file' 0: "$code:$err"
 service disable bound
+unit bound@ "BindPaths=/opt/%i:$above"
+service enable bound@copy
+same 'the folder of an instance, which has the file' 0: "$code:$err"
+service disable bound@copy
+refuses bound@other 102 "*$library is not there for it, because of BindPaths=/opt/%i:$above"
+for name in bound@ bound; do
+	unit $name "BindPaths=-%S/%i:$above" "BindPaths=/bin:${above%/*}"
+	service enable $name
+	same "a folder that is not known: $name" 0: "$code:$err"
+	service disable $name
+done
 
 # ---- a library that the service's user may not read
 
