@@ -39,8 +39,8 @@ overriding_file()
 		esac
 		matching "$file" | while IFS= read -r one; do
 			real=$(file_of "$one")
-			# A FIFO would keep us waiting, or lose to us what is for the service.
-			if is_text "$real" && awk -f "${0%/*}/environment.awk" "$real"; then
+			# A FIFO would keep us waiting, or lose to us what is for the service.  A carriage return ends a line, too.
+			if is_text "$real" && tr '\r' '\n' <"$real" | awk -f "${0%/*}/environment.awk"; then
 				printf '%s\n' "$root$one"
 			fi
 		done

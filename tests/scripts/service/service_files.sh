@@ -78,7 +78,8 @@ refuses plain 102 '*/run/sp ace/e nv sets LD_PRELOAD*'
 # As systemd 252 reads them.
 unit plain EnvironmentFile=/run/values
 for text in 'LD_PRELOAD = /e.so' '\t LD_PRELOAD\t=' 'A=b"c\nLD_PRELOAD=/e.so\n"' "A=\"b'\"\nLD_PRELOAD=/e.so" 'A="b\\\\"\nLD_PRELOAD=/e.so' \
-	'A=\\"b\nLD_PRELOAD=/e.so' 'A=b\\\n\nLD_PRELOAD=/e.so' 'A=b\r\nLD_PRELOAD=/e.so\r\n' 'A\nLD_PRELOAD=/e.so'; do
+	'A=\\"b\nLD_PRELOAD=/e.so' 'A=b\\\n\nLD_PRELOAD=/e.so' 'A=b\r\nLD_PRELOAD=/e.so\r\n' 'A=b\\\r\nLD_PRELOAD=/e.so\r\n' 'A=b\rLD_PRELOAD=/e.so' \
+	'A\nLD_PRELOAD=/e.so'; do
 	# shellcheck disable=SC2059
 	printf "$text" >"$tree/run/values"
 	refuses plain 102 '*/run/values sets LD_PRELOAD*'
