@@ -298,7 +298,7 @@ status_of_service()
 	grep -q '^Environment="LD_PRELOAD=' "$dropin" ||
 		die $EX_NOT_ENABLED "$dropin: sets LD_PRELOAD no more; fiberize enable writes it anew"
 	must_have_effect
-	preloaded=$(sed -n '/\\/d; s/%%/%/g; s/[$]{LIB}\///; s/^Environment="LD_PRELOAD=\([^:"]*\).*/\1/p' "$dropin" | tail -n 1)
+	preloaded=$(sed -n '/\\/d; s/%%/%/g; s/[$]{LIB}\///; s/^Environment="LD_PRELOAD=\(\/[^:" ]*\).*/\1/p' "$dropin" | tail -n 1)
 	[ -z "$preloaded" ] || [ -e "$(file_of "$preloaded")" ] ||
 		die $EX_NO_EFFECT "$dropin: $preloaded is not there$(is_below); fiberize enable names the library that is"
 	printf '%s: enabled by %s\n' "$service" "$dropin"

@@ -124,6 +124,10 @@ for elsewhere in '/opt/fiberize/${LIB}/libfiberize.so' /opt/fiberize/libfiberize
 	like "status: $elsewhere, where it is there" '0:plain.service: enabled by *' "$code:$out"
 	must rm "$tree/opt/fiberize/libfiberize.so"
 done
+# Which the loader searches for.
+sed -i 's#LD_PRELOAD=[^"]*#LD_PRELOAD=libfiberize.so#' "$(dropin plain)"
+service status plain
+like 'status: a name without a path' '0:plain.service: enabled by *' "$code:$out"
 service enable plain
 has 'status: enabled anew' "$(dropin plain)" "LD_PRELOAD=${library%/*}/"
 service disable plain
