@@ -183,11 +183,12 @@ must_stay_below()
 	esac
 }
 
-# Prints the command that restarts the service, of a template all instances that run.
+# Prints the command that restarts the service, of a template all instances that run, as a shell reads it.
 restart()
 {
 	case $service in
 	*@.service) printf "systemctl restart '%s*'" "${service%.service}" ;;
+	*\\*) printf "systemctl restart '%s'" "${service%.service}" ;;
 	*) printf 'systemctl restart %s' "${service%.service}" ;;
 	esac
 }

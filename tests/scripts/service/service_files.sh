@@ -221,6 +221,14 @@ service enable coded
 like 'codes of no letter' '0:*kept, behind the library: /abqx1c.so*' "$code:$out"
 service disable coded
 
+# ---- what to type
+
+unit 'a\x2db'
+for command in enable disable; do
+	service $command 'a\x2db'
+	same "$command: a backslash in the name" "0:systemctl restart 'a\x2db'" "$code:${out##*now: }"
+done
+
 # ---- templates
 
 unit template@
