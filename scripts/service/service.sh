@@ -168,8 +168,7 @@ reload()
 # Ends with a message if the drop-in was not written by fiberize: then it must not be changed or removed.
 must_be_ours()
 {
-	# A link may lead to a file of this system, or to nothing, and a FIFO would keep us waiting.
-	{ [ ! -e "$dropin" ] && [ ! -L "$dropin" ]; } || { [ -f "$dropin" ] && [ ! -L "$dropin" ] && [ "$(head -n 1 "$dropin" 2>/dev/null)" = "$mark" ]; } ||
+	{ [ ! -e "$dropin" ] && [ ! -L "$dropin" ]; } || is_ours "$dropin" ||
 		die $EX_CANNOT_CHANGE "$dropin: not written by fiberize enable; remove or rename it"
 }
 

@@ -258,6 +258,12 @@ service disable template@
 same 'all instances: disable' "0:$for_all: removed; from its next start on; now: systemctl restart 'template@*'" "$code:$out"
 service status template@one
 same 'no instance: status of one' '99:template@one.service: not enabled' "$code:$out"
+conf "${for_all#"$tree"}" '[Service]' Nice=1
+service status template@one
+same 'that of all instances is not ours: status of one' '99:template@one.service: not enabled' "$code:$out"
+service disable template@one
+same 'that of all instances is not ours: disable one' '0:template@one.service: was not enabled' "$code:$out"
+must rm -r "${for_all%/*}"
 
 # ---- no FIFO is opened: whoever reads it waits
 
