@@ -32,7 +32,7 @@ matching()
 overriding_file()
 {
 	facts file | while IFS= read -r file; do
-		file=${file#-}
+		file=$(specified "${file#-}")
 		# systemd ignores these.
 		case $file/ in
 		*/../* | [!/]*) continue ;;

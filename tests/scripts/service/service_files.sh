@@ -75,6 +75,9 @@ refuses plain 102 '*/run/parts-a/env sets LD_PRELOAD*'
 conf 'run/sp ace/e nv' LD_PRELOAD=/e.so
 unit plain 'EnvironmentFile=/run/sp ace/e nv'
 refuses plain 102 '*/run/sp ace/e nv sets LD_PRELOAD*'
+conf etc/default/plain LD_PRELOAD=/e.so
+unit plain EnvironmentFile=-/etc/default/%p
+refuses plain 102 '*/etc/default/plain sets LD_PRELOAD*'
 # As systemd 252 reads them.
 unit plain EnvironmentFile=/run/values
 for text in 'LD_PRELOAD = /e.so' '\t LD_PRELOAD\t=' 'A=b"c\nLD_PRELOAD=/e.so\n"' "A=\"b'\"\nLD_PRELOAD=/e.so" 'A="b\\\\"\nLD_PRELOAD=/e.so' \
