@@ -53,6 +53,16 @@ find_file()
 	return 1
 }
 
+# in_folders PATH: does it lie in a folder of units? A link to another file is a unit of its own, by the name of the link.
+in_folders()
+{
+	where=$(readlink -m "$(file_of "${1%/*}")")
+	for folder in $folders; do
+		[ "$(readlink -m "$(file_of "/$folder")")" != "$where" ] || return 0
+	done
+	return 1
+}
+
 # Sets unit to the unit's file, and service to its real name if $service is an alias; of an instance the alias names the
 # template.
 find_unit()
@@ -72,6 +82,11 @@ find_unit()
 		target=$(readlink "$found")
 		[ "$target" != /dev/null ] ||
 			die $EX_CANNOT_CHANGE "$asked: it is masked: systemctl unmask $asked, if it is to run"
+		case $target in
+		/*) ;;
+		*) target=${found%/*}/$target ;;
+		esac
+		in_folders "${target#"$root"}" || break
 		# A link from an instance (a@b.service) to its template (a@.service) is no alias.
 		case ${target##*/}:$service in
 		"$template":* | "$service":*) break ;;

@@ -232,6 +232,17 @@ for command in enable disable; do
 	same "$command: a backslash in the name" "0:systemctl restart 'a\x2db'" "$code:${out##*now: }"
 done
 
+# ---- a unit from elsewhere
+
+must mkdir -p "$tree/opt/service"
+must cp "$units/plain.service" "$tree/opt/service/inner.service"
+for target in /opt/service/inner.service ../../../opt/service/inner.service; do
+	must ln -sf "$target" "$etc/linked.service"
+	service enable linked
+	same "a link to $target" "0:$(dropin linked)" "$code:$(find "$etc" -name '*.conf')"
+	service disable linked
+done
+
 # ---- templates
 
 unit template@
