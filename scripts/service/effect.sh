@@ -32,15 +32,15 @@ matching()
 overriding_file()
 {
 	facts file | while IFS= read -r file; do
-		file=${file#-}
+		file=$(specified "${file#-}")
 		# systemd ignores these.
 		case $file/ in
 		*/../* | [!/]*) continue ;;
 		esac
 		matching "$file" | while IFS= read -r one; do
 			real=$(file_of "$one")
-			# A FIFO would keep us waiting, or lose to us what is for the service.
-			if is_text "$real" && awk -f "${0%/*}/environment.awk" "$real"; then
+			# A FIFO would keep us waiting, or lose to us what is for the service.  A carriage return ends a line, too.
+			if is_text "$real" && tr '\r' '\n' <"$real" | awk -f "${0%/*}/environment.awk"; then
 				printf '%s\n' "$root$one"
 			fi
 		done
@@ -109,14 +109,19 @@ bound_over()
 {
 	for key in BindPaths BindReadOnlyPaths; do
 		facts $key | while IFS= read -r value; do
-			source=${value#-}
+			source=$(specified "${value#-}")
 			target=${source#*:}
 			source=${source%%:*}
 			target=${target%%:*}
+			file=${source%/}${1#"${target%/}"}
+			case $source in
+			# What is not known before the service runs may have the file.
+			*%*) file=/ ;;
 			# systemd passes over one with a "-" whose folder is not there.
-			[ "$source" = "${value%%:*}" ] || [ -e "$(file_of "$source")" ] || continue
+			*) [ "${value#-}" = "$value" ] || [ -e "$(file_of "$source")" ] || continue ;;
+			esac
 			case $1 in
-			"${target%/}"/*) printf '%s\t%s=%s\t%s\n' "${#target}" $key "$value" "${source%/}${1#"${target%/}"}" ;;
+			"${target%/}"/*) printf '%s\t%s=%s\t%s\n' "${#target}" $key "$value" "$file" ;;
 			esac
 		done
 	done | sort -n | tail -n 1 | while IFS="$tab" read -r _ setting file; do

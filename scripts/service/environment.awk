@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 #
-# scripts/service/environment.awk FILE - exits with 0 if a file of EnvironmentFile= sets LD_PRELOAD, otherwise with 1.  As
+# scripts/service/environment.awk - exits with 0 if a file of EnvironmentFile= sets LD_PRELOAD, otherwise with 1.  As
 # systemd reads it: blanks around a name do not belong to it, and a value goes on in the next line behind a backslash, or where
 # its quotes are open.
 
@@ -26,7 +26,6 @@ function pass(text,	i, c)
 	goes_on = goes_on || quote != ""
 }
 
-{ sub(/\r$/, "") }
 goes_on {
 	pass($0)
 	next

@@ -122,6 +122,9 @@ explain()
 	[ -z "${verdict-}" ] || printf '  its program %s\n' "$verdict"
 	[ ! -e "$root/etc/fiberize/disable" ] ||
 		printf '  %s is there: all programs run natively until it is removed\n' "$root/etc/fiberize/disable"
+	# That of the drop-in counts more, and whoever has set it there knows.
+	[ "$(facts disable)" != 1 ] || grep -q '^Environment="FIBERIZE_DISABLE=' "$dropin" ||
+		means Environment FIBERIZE_DISABLE=1 'it runs natively until that is removed from the unit'
 	! is_yes "$(facts MemoryDenyWriteExecute)" || means MemoryDenyWriteExecute yes \
 		"calls inside libc (stdio, names of hosts) hold a kernel thread each while they wait; the rest is as without"
 	[ -z "$added" ] || means SystemCallFilter ... "the drop-in allows what the library calls, too: $added"
@@ -165,8 +168,7 @@ reload()
 # Ends with a message if the drop-in was not written by fiberize: then it must not be changed or removed.
 must_be_ours()
 {
-	# A link may lead to a file of this system, or to nothing, and a FIFO would keep us waiting.
-	{ [ ! -e "$dropin" ] && [ ! -L "$dropin" ]; } || { [ -f "$dropin" ] && [ ! -L "$dropin" ] && [ "$(head -n 1 "$dropin" 2>/dev/null)" = "$mark" ]; } ||
+	{ [ ! -e "$dropin" ] && [ ! -L "$dropin" ]; } || is_ours "$dropin" ||
 		die $EX_CANNOT_CHANGE "$dropin: not written by fiberize enable; remove or rename it"
 }
 
@@ -180,11 +182,12 @@ must_stay_below()
 	esac
 }
 
-# Prints the command that restarts the service, of a template all instances that run.
+# Prints the command that restarts the service, of a template all instances that run, as a shell reads it.
 restart()
 {
 	case $service in
 	*@.service) printf "systemctl restart '%s*'" "${service%.service}" ;;
+	*\\*) printf "systemctl restart '%s'" "${service%.service}" ;;
 	*) printf 'systemctl restart %s' "${service%.service}" ;;
 	esac
 }
@@ -295,7 +298,7 @@ status_of_service()
 	grep -q '^Environment="LD_PRELOAD=' "$dropin" ||
 		die $EX_NOT_ENABLED "$dropin: sets LD_PRELOAD no more; fiberize enable writes it anew"
 	must_have_effect
-	preloaded=$(sed -n '/\\/d; s/%%/%/g; s/[$]{LIB}\///; s/^Environment="LD_PRELOAD=\([^:"]*\).*/\1/p' "$dropin" | tail -n 1)
+	preloaded=$(sed -n '/\\/d; s/%%/%/g; s/[$]{LIB}\///; s/^Environment="LD_PRELOAD=\(\/[^:" ]*\).*/\1/p' "$dropin" | tail -n 1)
 	[ -z "$preloaded" ] || [ -e "$(file_of "$preloaded")" ] ||
 		die $EX_NO_EFFECT "$dropin: $preloaded is not there$(is_below); fiberize enable names the library that is"
 	printf '%s: enabled by %s\n' "$service" "$dropin"

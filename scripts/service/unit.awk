@@ -7,6 +7,7 @@
 #	preload			LD_PRELOAD in Environment=, or if that has none, manager_preload of the environment, or in
 #				DefaultEnvironment= of systemd itself
 #	preload_file		the last file that sets it, or empties Environment=
+#	disable			FIBERIZE_DISABLE in Environment=
 #	file			each EnvironmentFile=, in order, with its "-"
 #	unset			LD_PRELOAD, if UnsetEnvironment= names it
 #	filter_file		the last file that empties SystemCallFilter=
@@ -71,14 +72,17 @@ function environment(value,	words, count, i)
 {
 	if (value == "") {
 		has_preload = 0
-		preload_file = named
+		disable = ""
+		preload_file = current
 	}
 	count = split_words(value, words)
 	for (i = 1; i <= count; i++)
 		if (index(words[i], "LD_PRELOAD=") == 1) {
 			has_preload = 1
 			preload = substr(words[i], 12)
-			preload_file = named
+			preload_file = current
+		} else if (index(words[i], "FIBERIZE_DISABLE=") == 1) {
+			disable = substr(words[i], 18)
 		}
 }
 
@@ -95,7 +99,7 @@ function default_environment(value,	words, count, i)
 function filter(value,	words, count, i, denies)
 {
 	if (value == "") {
-		filter_file = named
+		filter_file = current
 		kind = ""
 		filter_count = 0
 		return
@@ -209,9 +213,18 @@ function take(line,	at, key)
 		default_environment(line)
 }
 
-FNR == 1 {
-	section = ""
+# A continuation that nothing follows in the file belongs to it all the same.
+function end_file()
+{
+	if (rest != "")
+		take(rest)
 	rest = ""
+}
+
+FNR == 1 {
+	end_file()
+	current = named
+	section = ""
 	# A byte order mark.
 	sub(/^\357\273\277/, "")
 }
@@ -221,7 +234,8 @@ FNR == 1 {
 	sub(/\r$/, "")
 }
 /^[#;]/ || (/^$/ && rest == "") { next }
-/\\$/ {
+# Two backslashes stand for one.
+match($0, /\\+$/) && RLENGTH % 2 {
 	rest = rest substr($0, 1, length($0) - 1) " "
 	next
 }
@@ -231,6 +245,7 @@ FNR == 1 {
 }
 
 END {
+	end_file()
 	# This counts more than DefaultEnvironment=.
 	if (ENVIRON["manager_preload"] != "")
 		default_preload = ENVIRON["manager_preload"]
@@ -238,6 +253,8 @@ END {
 		print "preload\t" (has_preload ? preload : default_preload)
 	if (preload_file != "")
 		print "preload_file\t" preload_file
+	if (disable != "")
+		print "disable\t" disable
 	for (i = 1; i <= file_count; i++)
 		print "file\t" files[i]
 	if (unset)

@@ -2,7 +2,7 @@
 # shellcheck shell=sh disable=SC2086,SC2154 # exit statuses are numbers; service.sh has the variables
 #
 # scripts/service/unit.sh - finds and reads the unit of a service and its drop-ins; sourced by service.sh.
-# Uses root, service, name, tab, die and the exit statuses of service.sh.
+# Uses root, service, name, mark, tab, die and the exit statuses of service.sh.
 
 # name_service NAME: sets service to the name with ".service"; ends with a message if NAME is no service.
 name_service()
@@ -18,6 +18,13 @@ name_service()
 	esac
 }
 
+# is_ours FILE: has "fiberize enable" written it? A link may lead to a file of this system, or to nothing, and a FIFO would
+# keep us waiting.
+is_ours()
+{
+	[ -f "$1" ] && [ ! -L "$1" ] && [ "$(head -n 1 "$1" 2>/dev/null)" = "$mark" ]
+}
+
 # for_all_instances: prints our drop-in of the template, if the service is one of its instances and there is such a drop-in
 for_all_instances()
 {
@@ -26,7 +33,7 @@ for_all_instances()
 	*) return ;;
 	esac
 	of_template=$root/etc/systemd/system/${service%%@*}@.service.d/$name
-	[ ! -e "$of_template" ] || printf '%s' "$of_template"
+	! is_ours "$of_template" || printf '%s' "$of_template"
 }
 
 # In systemd's order (systemd.unit(5)).
@@ -42,6 +49,16 @@ find_file()
 		if [ -e "$found" ] || [ -L "$found" ]; then
 			return 0
 		fi
+	done
+	return 1
+}
+
+# in_folders PATH: does it lie in a folder of units? A link to another file is a unit of its own, by the name of the link.
+in_folders()
+{
+	where=$(readlink -m "$(file_of "${1%/*}")")
+	for folder in $folders; do
+		[ "$(readlink -m "$(file_of "/$folder")")" != "$where" ] || return 0
 	done
 	return 1
 }
@@ -65,6 +82,11 @@ find_unit()
 		target=$(readlink "$found")
 		[ "$target" != /dev/null ] ||
 			die $EX_CANNOT_CHANGE "$asked: it is masked: systemctl unmask $asked, if it is to run"
+		case $target in
+		/*) ;;
+		*) target=${found%/*}/$target ;;
+		esac
+		in_folders "${target#"$root"}" || break
 		# A link from an instance (a@b.service) to its template (a@.service) is no alias.
 		case ${target##*/}:$service in
 		"$template":* | "$service":*) break ;;

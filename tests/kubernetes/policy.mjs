@@ -67,6 +67,15 @@ for (const [arch, changed] of [[undefined, false], ['amd64', true], ['arm64', tr
 	const after = await mutate(mixed, 'V1Pod', structuredClone(before), [])
 	same(`mixed: nodes of ${arch}`, changed, !isDeepStrictEqual(before, after))
 }
+// One architecture of the image is enough.
+for (const [values, changed] of [[['arm64'], true], [['amd64', 's390x'], true], [['amd64', 'arm64'], false]]) {
+	const before = pod({metadata: {}, spec: {containers: [{name: 's', image: 'i'}],
+		nodeSelector: {'kubernetes.io/arch': 'amd64'},
+		affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [
+			{matchExpressions: [{key: 'kubernetes.io/arch', operator: 'NotIn', values}]}]}}}}})
+	const after = await mutate(mixed, 'V1Pod', structuredClone(before), [])
+	same(`an image for two architectures: nodes that are not of ${values}`, changed, !isDeepStrictEqual(before, after))
+}
 // Whichever of the mutations fails, the pod is one that can start.
 for (const i of changes.spec.mutations.keys()) {
 	const broken = structuredClone(changes)

@@ -316,6 +316,16 @@ like 'all programs are switched off' "0:*$tree/etc/fiberize/disable is there: al
 rm -r "$tree/etc/fiberize"
 service enable plain
 same 'and on again' "0:$(dropin plain)" "$code:$(grep -e /fiberize/disable -e "$etc" <<<"$out")"
+unit plain Environment=FIBERIZE_DISABLE=1
+service enable plain
+like 'its unit switches it off' '0:*  Environment=FIBERIZE_DISABLE=1: it runs natively until that is removed from the unit*' "$code:$out"
+run "$fiberize" --disable=0 enable --root "$tree" plain
+same 'the drop-in switches it on' 0: "$code:$(grep 'runs natively' <<<"$out")"
+for line in FIBERIZE_DISABLE=0 FIBERIZE_DISABLED=1 "FIBERIZE_DISABLE=1${newline}Environment="; do
+	unit plain "Environment=$line"
+	service enable plain
+	same "its unit does not switch it off: $line" 0: "$code:$(grep 'runs natively' <<<"$out")"
+done
 service disable plain
 unit strict MemoryDenyWriteExecute=yes 'SystemCallFilter=@system-service' RestrictNamespaces=yes User=www
 service enable strict

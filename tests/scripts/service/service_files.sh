@@ -75,10 +75,14 @@ refuses plain 102 '*/run/parts-a/env sets LD_PRELOAD*'
 conf 'run/sp ace/e nv' LD_PRELOAD=/e.so
 unit plain 'EnvironmentFile=/run/sp ace/e nv'
 refuses plain 102 '*/run/sp ace/e nv sets LD_PRELOAD*'
+conf etc/default/plain LD_PRELOAD=/e.so
+unit plain EnvironmentFile=-/etc/default/%p
+refuses plain 102 '*/etc/default/plain sets LD_PRELOAD*'
 # As systemd 252 reads them.
 unit plain EnvironmentFile=/run/values
 for text in 'LD_PRELOAD = /e.so' '\t LD_PRELOAD\t=' 'A=b"c\nLD_PRELOAD=/e.so\n"' "A=\"b'\"\nLD_PRELOAD=/e.so" 'A="b\\\\"\nLD_PRELOAD=/e.so' \
-	'A=\\"b\nLD_PRELOAD=/e.so' 'A=b\\\n\nLD_PRELOAD=/e.so' 'A=b\r\nLD_PRELOAD=/e.so\r\n' 'A\nLD_PRELOAD=/e.so'; do
+	'A=\\"b\nLD_PRELOAD=/e.so' 'A=b\\\n\nLD_PRELOAD=/e.so' 'A=b\r\nLD_PRELOAD=/e.so\r\n' 'A=b\\\r\nLD_PRELOAD=/e.so\r\n' 'A=b\rLD_PRELOAD=/e.so' \
+	'A\nLD_PRELOAD=/e.so'; do
 	# shellcheck disable=SC2059
 	printf "$text" >"$tree/run/values"
 	refuses plain 102 '*/run/values sets LD_PRELOAD*'
@@ -93,6 +97,21 @@ unit plain
 conf $'etc/systemd/system/plain.service.d/40\tt.conf' '[Service]' Environment=LD_PRELOAD=/tab.so
 kept 'a tab in the name of a drop-in' /tab.so
 must rm -r "$etc/plain.service.d"
+# shellcheck disable=SC1003 # a line that goes on
+conf etc/systemd/system/plain.service.d/10-a.conf '[Service]' 'Environment=LD_PRELOAD=/last.so \'
+conf etc/systemd/system/plain.service.d/20-b.conf '[Service]' Nice=1
+kept 'a backslash at the end of a drop-in' /last.so
+must mv "$etc/plain.service.d/10-a.conf" "$etc/plain.service.d/60-a.conf"
+must mv "$etc/plain.service.d/20-b.conf" "$etc/plain.service.d/70-b.conf"
+refuses plain 102 '*/60-a.conf sets LD_PRELOAD*'
+must rm -r "$etc/plain.service.d"
+# shellcheck disable=SC1003 # a line that goes on
+unit plain 'Environment=LD_PRELOAD=/last.so \'
+kept 'a backslash at the end of the unit' /last.so
+# shellcheck disable=SC1003 # no quote
+unit plain 'ExecStart=/bin/server C:\\' Environment=LD_PRELOAD=/next.so
+kept 'two backslashes at the end of a line' /next.so
+unit plain
 
 # ---- a library that has gone
 
@@ -108,6 +127,10 @@ for elsewhere in '/opt/fiberize/${LIB}/libfiberize.so' /opt/fiberize/libfiberize
 	like "status: $elsewhere, where it is there" '0:plain.service: enabled by *' "$code:$out"
 	must rm "$tree/opt/fiberize/libfiberize.so"
 done
+# Which the loader searches for.
+sed -i 's#LD_PRELOAD=[^"]*#LD_PRELOAD=libfiberize.so#' "$(dropin plain)"
+service status plain
+like 'status: a name without a path' '0:plain.service: enabled by *' "$code:$out"
 service enable plain
 has 'status: enabled anew' "$(dropin plain)" "LD_PRELOAD=${library%/*}/"
 service disable plain
@@ -139,6 +162,17 @@ unit bound "BindPaths=/opt/copy:$above"
 service enable bound
 same 'another folder that has the file' 0: "$code:$err"
 service disable bound
+unit bound@ "BindPaths=/opt/%i:$above"
+service enable bound@copy
+same 'the folder of an instance, which has the file' 0: "$code:$err"
+service disable bound@copy
+refuses bound@other 102 "*$library is not there for it, because of BindPaths=/opt/%i:$above"
+for name in bound@ bound; do
+	unit $name "BindPaths=-%S/%i:$above" "BindPaths=/bin:${above%/*}"
+	service enable $name
+	same "a folder that is not known: $name" 0: "$code:$err"
+	service disable $name
+done
 
 # ---- a library that the service's user may not read
 
@@ -190,6 +224,25 @@ service enable coded
 like 'codes of no letter' '0:*kept, behind the library: /abqx1c.so*' "$code:$out"
 service disable coded
 
+# ---- what to type
+
+unit 'a\x2db'
+for command in enable disable; do
+	service $command 'a\x2db'
+	same "$command: a backslash in the name" "0:systemctl restart 'a\x2db'" "$code:${out##*now: }"
+done
+
+# ---- a unit from elsewhere
+
+must mkdir -p "$tree/opt/service"
+must cp "$units/plain.service" "$tree/opt/service/inner.service"
+for target in /opt/service/inner.service ../../../opt/service/inner.service; do
+	must ln -sf "$target" "$etc/linked.service"
+	service enable linked
+	same "a link to $target" "0:$(dropin linked)" "$code:$(find "$etc" -name '*.conf')"
+	service disable linked
+done
+
 # ---- templates
 
 unit template@
@@ -219,6 +272,12 @@ service disable template@
 same 'all instances: disable' "0:$for_all: removed; from its next start on; now: systemctl restart 'template@*'" "$code:$out"
 service status template@one
 same 'no instance: status of one' '99:template@one.service: not enabled' "$code:$out"
+conf "${for_all#"$tree"}" '[Service]' Nice=1
+service status template@one
+same 'that of all instances is not ours: status of one' '99:template@one.service: not enabled' "$code:$out"
+service disable template@one
+same 'that of all instances is not ours: disable one' '0:template@one.service: was not enabled' "$code:$out"
+must rm -r "${for_all%/*}"
 
 # ---- no FIFO is opened: whoever reads it waits
 
