@@ -76,7 +76,10 @@ hidden_by()
 	case $1 in
 	/home/* | /root/* | /run/user/*)
 		value=$(facts ProtectHome)
-		[ -z "$value" ] || [ "$value" = read-only ] || is_no "$value" || printf 'ProtectHome=%s' "$value"
+		if [ -n "$value" ] && [ "$value" != read-only ] && ! is_no "$value"; then
+			printf 'ProtectHome=%s' "$value"
+			return
+		fi
 		;;
 	/tmp/* | /var/tmp/*)
 		# DynamicUser= has the same effect.
