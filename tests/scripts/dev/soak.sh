@@ -119,6 +119,25 @@ TMPDIR=$work/temporary "$soak" --show 7 >/dev/null
 same "--show writes nothing" "" "$(find "$work/temporary" "$made/tests" -mindepth 1 \( -name 'fz-*' -o -name failures \))"
 TMPDIR=$work/nowhere prints "--show needs no place to write" "$("$soak" --show 7)" "$soak" --show 7
 
+# A program that looks how soon an answer comes bears no fault that makes it late.
+cp "$made/tests/programs/quick_one" "$made/tests/programs/accept_there"
+# seed_with FAULT: the first seed that has it
+seed_with() {
+	local number
+	for number in {1..400}; do
+		case $("$soak" --show "$number" --filter accept_there) in
+		*"FZ_FAULTS=$1:"*)	echo "$number"; return ;;
+		esac
+	done
+}
+late=$(seed_with late_submit)
+run "$soak" --seed "$late" --filter accept_there
+like "a fault that a program does not bear" "seed $late cannot be run here: accept_there in *" "$out"
+borne=$(seed_with deny_kick)
+run "$soak" --seed "$borne" --filter accept_there
+same "another fault" "1 passed, 0 failed, next seed $((borne + 1))" "$out$err"
+must rm "$made/tests/programs/accept_there"
+
 # After the largest seed comes the least.
 run "$soak" --hours 0.0001 --first 999999999999999999
 if [[ $out =~ ^([0-9]+)\ passed,\ 0\ failed,\ next\ seed\ ([0-9]+)$ ]]; then
