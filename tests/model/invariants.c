@@ -150,12 +150,24 @@ bool only_clock_helps(void)
 	return false;
 }
 
+/* A fiber that has the processor as the program's waits for a futex by a call that was not announced. */
+static bool waits_unannounced(const struct kthread *kt)
+{
+	const struct fz_fiber *f = fz_fiber_of_tcb(kt->tcb);
+
+	return kt->futex && f->kind == FZ_KIND_FIBER && f->carrier->processor &&
+	       f->carrier->processor->owner == ((uintptr_t)f->carrier | FZ_OWNER_USER);
+}
+
 /* Is a thread in a call of the program, of which only the monitor's ticks learn that it lasts? */
 static bool in_real_call(void)
 {
-	for (int i = 0; i < M.kthreads; i++)
-		if (M.kt[i].state == KT_BLOCKED && !M.kt[i].futex && M.kt[i].fd < 0 && !M.kt[i].ring)
+	for (int i = 0; i < M.kthreads; i++) {
+		const struct kthread *kt = &M.kt[i];
+
+		if (kt->state == KT_BLOCKED && kt->fd < 0 && !kt->ring && (!kt->futex || waits_unannounced(kt)))
 			return true;
+	}
 	return false;
 }
 

@@ -14,6 +14,7 @@ page=$root/tests/model/PLANTED.md
 write=
 build=build/tests/model
 missed=0 found=0
+commit=$(git -C "$root" describe --always --dirty 2>/dev/null) || commit='an unknown commit'
 
 if [ "${1-}" = --write ]; then
 	write=yes
@@ -105,7 +106,8 @@ echo "$found found, $missed not"
 	# The planted faults
 
 	\`tests/model/planted.sh --write\` makes this page: each fault of \`planted/\`, the scenario that finds it, after how many runs
-	and how much CPU time of the way that found it, and the seed of the run. A seed holds for the sources with the fault.
+	and how much CPU time of the way that found it, and the seed of the run. A seed holds for the sources with the fault; these are
+	those of $commit.
 	Tried in this order, until one finds it: all runs with one deviation, 20,000 by PCT, 20,000 at random (or as many as the
 	patch says), the same two with plain accesses as points, all runs with two deviations for 60 s. All $found are found.
 
