@@ -5,7 +5,8 @@
 /*
  * runtime/base/lock.h - the runtime's own mutual exclusion between kernel threads.
  *
- * Three states on a private futex.  A lock is held for a few dozen instructions,
+ * Three states on a private futex.  A lock is held for a few dozen instructions
+ * (a bucket's of sync/lot.c: for each waiter that one call wakes or moves),
  * never across fz_park() and never while user code runs.  The holder has
  * fz_fiber.in_runtime set, so that no signal handler of the program can run
  * on top of the holder and ask for the lock again.

@@ -4,121 +4,21 @@
 #include <asm/errno.h>
 
 #include "runtime/base/host.h"
-#include "runtime/base/lock.h"
 #include "runtime/base/time.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
+#include "runtime/sync/bucket.h"
 #include "runtime/sync/priority.h"
 
 enum {
-	BUCKETS = 8192,
+	AT_A_TIME = 4,			/* fibers woken after the lock was held once */
 	PATIENCE = 100000,		/* ns */
-	/* Priority of a waiter that cannot park: it may be the spawner, and fibers need its new carrier. */
-	BEFORE_ALL = UINT8_MAX,
-};
-
-/*
- * On the waiter's stack; in the list of its word's bucket, guarded by that bucket's lock.  A
- * requeue changes `word` under the locks of both buckets.
- */
-struct waiter {
-	_Atomic(const void *) word;
-	uint32_t bits;
-	struct fz_ticket ticket;
-	struct waiter *next, *prev;
-	uint8_t priority;	/* real-time priority when the wait began, or BEFORE_ALL; 0: none */
-	bool starves;
-	bool queued;		/* false: a waker has taken the waiter out, which is the wake-up */
-};
-
-struct bucket {
-	_Alignas(FZ_CACHE_LINE) struct fz_lock lock;
-	struct waiter *head, *tail;
 };
 
 /* Whole pages, for fz_lot_after_fork(). */
-static _Alignas(4096) struct bucket buckets[BUCKETS] = {
+_Alignas(4096) struct bucket fz_buckets[BUCKETS] = {
 	[0 ... BUCKETS - 1].lock = FZ_LOCK(FZ_RANK_BUCKET)
 };
-
-static struct bucket *bucket_of(const void *word)
-{
-	/* Fibonacci hashing: the top bits are the best mixed. */
-	uint64_t hash = (uint64_t)(uintptr_t)word * 0x9e3779b97f4a7c15u;
-
-	return &buckets[hash >> (64 - 13)];
-}
-_Static_assert(BUCKETS == 1 << 13, "bucket_of() takes 13 bits");
-
-/* With the lock held. */
-static bool is_list(const struct bucket *b)
-{
-	const struct waiter *before = NULL;
-
-	for (const struct waiter *w = b->head; w; before = w, w = w->next)
-		if (w->prev != before || !w->queued ||
-		    (before && before->priority < w->priority) ||
-		    bucket_of(atomic_load_explicit(&w->word, memory_order_relaxed)) != b)
-			return false;
-	return b->tail == before;
-}
-
-/* Put w behind `before`; NULL: at the head. */
-static void insert(struct bucket *b, struct waiter *w, struct waiter *before)
-{
-	w->prev = before;
-	w->next = before ? before->next : b->head;
-	if (w->next)
-		w->next->prev = w;
-	else
-		b->tail = w;
-	if (before)
-		before->next = w;
-	else
-		b->head = w;
-	w->queued = true;
-	FZ_ASSERT_SLOW(is_list(b));
-}
-
-/* Put w behind all waiters of its priority.  Inlined: nearly each wait takes this way. */
-__attribute__((always_inline)) static inline void append(struct bucket *b, struct waiter *w)
-{
-	struct waiter *before = b->tail;
-
-	while (before && FZ_UNLIKELY(before->priority < w->priority))
-		before = before->prev;
-	insert(b, w, before);
-}
-
-/* Put w before all waiters of its priority. */
-static void prepend(struct bucket *b, struct waiter *w)
-{
-	struct waiter *before = NULL, *next = b->head;
-
-	for (; next && FZ_UNLIKELY(next->priority > w->priority); next = next->next)
-		before = next;
-	insert(b, w, before);
-}
-
-static void remove(struct bucket *b, struct waiter *w)
-{
-	if (w->prev)
-		w->prev->next = w->next;
-	else
-		b->head = w->next;
-	if (w->next)
-		w->next->prev = w->prev;
-	else
-		b->tail = w->prev;
-	w->queued = false;
-	FZ_ASSERT_SLOW(is_list(b));
-}
-
-static bool waits_for(const struct waiter *w, const void *word, uint32_t bits)
-{
-	/* relaxed: the bucket's lock is held. */
-	return atomic_load_explicit(&w->word, memory_order_relaxed) == word && w->bits & bits;
-}
 
 /*
  * Leave the queue after a timeout, signal or cancellation.  Returns false if a waker was first:
@@ -130,16 +30,17 @@ static bool leave_queue(struct waiter *w)
 		/* relaxed: checked again under the bucket's lock. */
 		const void *word = atomic_load_explicit(&w->word, memory_order_relaxed);
 		struct bucket *b = bucket_of(word);
-		bool same, queued;
+		struct waiters *list;
+		bool same;
 
 		fz_lock_acquire(&b->lock);
 		same = atomic_load_explicit(&w->word, memory_order_relaxed) == word;
-		queued = w->queued;
-		if (same && queued)
-			remove(b, w);
+		list = w->list;
+		if (same && list)
+			remove(w);
 		fz_lock_release(&b->lock);
 		if (same)
-			return queued;
+			return list == &b->waiters;
 	}
 }
 
@@ -213,9 +114,9 @@ wait_common(const void *key, bool (*must_wait)(const void *, uint32_t), uint32_t
 	}
 	w.ticket = fz_wait_arm(self, flags);
 	if (w.starves)
-		prepend(b, &w);
+		prepend(&b->waiters, &w);
 	else
-		append(b, &w);
+		append(&b->waiters, &w);
 	fz_lock_release(&b->lock);
 
 	why = fz_park(self, deadline);
@@ -268,6 +169,50 @@ int fz_lot_lock(_Atomic uint32_t *lock, enum fz_waits_for what, fz_nsec deadline
 	return 0;
 }
 
+struct batch {
+	struct fz_ticket fibers[AT_A_TIME];
+	uint32_t taken, count;
+};
+
+/* Take w out of its list, with the lock held.  Its fiber is woken by wake_batch(). */
+__attribute__((always_inline)) static inline void take_out(struct waiter *w, struct batch *batch)
+{
+	struct fz_ticket ticket = w->ticket;
+
+	/* After this the waiter's thread may return at any time: w is gone then. */
+	remove(w);
+	batch->taken++;
+	if (FZ_LIKELY(ticket.fiber->kind == FZ_KIND_FIBER))
+		batch->fibers[batch->count++] = ticket;
+	else
+		/* A native thread's record ends with the thread: wake it under the lock. */
+		fz_wake(ticket, FZ_WHY_DONE);
+}
+
+/* Without the lock.  A waiter that has timed out meanwhile counts, too: leave_queue() tells it that it was woken. */
+static inline void wake_batch(const struct batch *batch)
+{
+	for (uint32_t i = 0; i < batch->count; i++)
+		fz_wake(batch->fibers[i], FZ_WHY_DONE);
+}
+
+static void wake_rest(struct bucket *b, struct waiters *rest)
+{
+	bool more;
+
+	do {
+		struct batch batch;
+
+		batch.taken = batch.count = 0;
+		fz_lock_acquire(&b->lock);
+		while (rest->head && batch.taken < AT_A_TIME)
+			take_out(rest->head, &batch);
+		more = rest->head;
+		fz_lock_release(&b->lock);
+		wake_batch(&batch);
+	} while (more);
+}
+
 /*
  * In the runtime.  Increments *advance, if given, under the lock.  Sets *ret_starves if one of the
  * woken waiters starves.  Inlined: each wake-up takes this way.
@@ -277,45 +222,34 @@ wake_in_runtime(const void *word, _Atomic uint32_t *advance, uint32_t n, uint32_
 		bool *ret_starves)
 {
 	struct bucket *b = bucket_of(word);
+	struct batch batch;
+	struct waiters rest = { NULL, NULL };
 	uint32_t woken = 0;
 
-	while (woken < n) {
-		const uint32_t most = n - woken < 16 ? n - woken : 16;
-		struct fz_ticket fibers[16];
-		uint32_t taken = 0, count = 0;
-
-		fz_lock_acquire(&b->lock);
-		if (advance)
-			/* relaxed: the lock orders. */
-			atomic_store_explicit(advance,
-					      atomic_load_explicit(advance, memory_order_relaxed) + 1,
-					      memory_order_relaxed);
-		advance = NULL;
-		for (struct waiter *w = b->head, *next; w && taken < most; w = next) {
-			struct fz_ticket ticket;
-
-			next = w->next;
-			if (!waits_for(w, word, bits))
-				continue;
-			ticket = w->ticket;
-			*ret_starves |= w->starves;
-			/* After this the waiter's thread may return at any time: w is gone then. */
-			remove(b, w);
-			taken++;
-			if (FZ_LIKELY(ticket.fiber->kind == FZ_KIND_FIBER))
-				fibers[count++] = ticket;
-			else
-				/* A native thread's record ends with the thread: wake it under the lock. */
-				fz_wake(ticket, FZ_WHY_DONE);
+	batch.taken = batch.count = 0;
+	fz_lock_acquire(&b->lock);
+	if (advance)
+		/* relaxed: the lock orders. */
+		atomic_store_explicit(advance, atomic_load_explicit(advance, memory_order_relaxed) + 1,
+				      memory_order_relaxed);
+	/* All are taken in one step: who waits from now on, woken ones among them, is not of this wake-up. */
+	for (struct waiter *w = b->waiters.head, *next; w && woken < n; w = next) {
+		next = w->next;
+		if (!waits_for(w, word, bits))
+			continue;
+		woken++;
+		*ret_starves |= w->starves;
+		if (FZ_LIKELY(batch.taken < AT_A_TIME)) {
+			take_out(w, &batch);
+		} else {
+			remove(w);
+			insert(&rest, w, rest.tail);
 		}
-		fz_lock_release(&b->lock);
-		/* A waiter that has timed out meanwhile counts, too: leave_queue() tells it that it was woken. */
-		for (uint32_t i = 0; i < count; i++)
-			fz_wake(fibers[i], FZ_WHY_DONE);
-		woken += taken;
-		if (taken < 16)
-			break;
 	}
+	fz_lock_release(&b->lock);
+	wake_batch(&batch);
+	if (FZ_UNLIKELY(woken > batch.taken))
+		wake_rest(b, &rest);
 	return woken;
 }
 
@@ -363,14 +297,14 @@ struct fz_fiber *fz_lot_take(const void *word)
 	struct fz_ticket ticket = { NULL, 0 };
 
 	fz_lock_acquire(&b->lock);
-	for (struct waiter *w = b->head; w; w = w->next) {
+	for (struct waiter *w = b->waiters.head; w; w = w->next) {
 		if (!waits_for(w, word, UINT32_MAX))
 			continue;
 		if (w->ticket.fiber->kind == FZ_KIND_FIBER &&
 		    fz_wait_is_parked(w->ticket.fiber)) {
 			ticket = w->ticket;
 			/* After this the waiter's thread may return at any time: w is gone then. */
-			remove(b, w);
+			remove(w);
 		}
 		break;
 	}
@@ -397,22 +331,22 @@ static void unlock_two(struct bucket *a, struct bucket *b)
 static void requeue_locked(struct bucket *a, struct bucket *b, const void *from,
 			   const void *to, struct fz_lot_requeue *order)
 {
-	for (struct waiter *w = a->head, *next; w; w = next) {
+	for (struct waiter *w = a->waiters.head, *next; w; w = next) {
 		next = w->next;
 		if (!waits_for(w, from, UINT32_MAX))
 			continue;
 		if (order->woken < order->wake) {
 			struct fz_ticket ticket = w->ticket;
 
-			remove(a, w);
+			remove(w);
 			fz_wake(ticket, FZ_WHY_DONE);
 			order->woken++;
 		} else if (order->moved < order->move) {
 			if (from != to) {
-				remove(a, w);
+				remove(w);
 				/* relaxed: see leave_queue(). */
 				atomic_store_explicit(&w->word, to, memory_order_relaxed);
-				append(b, w);
+				append(&b->waiters, w);
 			}
 			order->moved++;
 		} else {
@@ -445,5 +379,5 @@ bool fz_lot_requeue(const _Atomic uint32_t *from, const _Atomic uint32_t *to,
 
 void fz_lot_after_fork(void)
 {
-	fz_sys_forget_pages(buckets, sizeof(buckets));
+	fz_sys_forget_pages(fz_buckets, sizeof(fz_buckets));
 }

@@ -6,6 +6,7 @@
 #include "tests/model/model.h"
 #include "tests/model/reduce/reduce.h"
 
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -51,11 +52,14 @@ static inline void save(struct place *p)
 {
 	if (p->saved_in == run_number)
 		return;
-	p->saved_in = run_number;
 	if (undos == LOG)
 		model_outside("a longer run than memory.c can undo");
 	tables.undo[undos].addr = p->key * 8;
-	tables.undo[undos++].before = *(uint64_t *)(p->key * 8);
+	tables.undo[undos].before = *(uint64_t *)(p->key * 8);
+	/* Where no memory is, the run fails here: then there is nothing to undo.  The fence is for the compiler. */
+	atomic_signal_fence(memory_order_seq_cst);
+	undos++;
+	p->saved_in = run_number;
 }
 
 static inline void note_user(struct place *p, bool writes)

@@ -52,7 +52,7 @@ UNUSED static long inline_futex(uint32_t *word, int op, uint32_t value)
 static uint32_t first;
 
 /* Waiters come when they come: go on until it has been n in all. */
-static void until(long n, long (*some)(void))
+UNUSED static void until(long n, long (*some)(void))
 {
 	while (n) {
 		long did = some();
@@ -66,7 +66,7 @@ static void until(long n, long (*some)(void))
 
 static long wake_one(void) { return wake(&first, 1); }
 
-static void finish_all(pthread_t *threads)
+UNUSED static void finish_all(pthread_t *threads)
 {
 	for (int i = 0; i < WAITERS; i++)
 		finish(threads[i]);

@@ -180,3 +180,72 @@ static void wake_in_call(int i)
 
 SCENARIO(lot_staying) = { .name = "lot_staying", .what = "a fiber wakes another without entering the runtime",
 	.processors = 2, .fibers = 2, .thread = wake_in_call };
+
+/* A wake-up of all is one step, although it wakes a few at a time: AT_A_TIME of lot.c is less than this. */
+enum { ALL = 6 };
+
+/* That all wait is to be seen by a requeue only, which counts those that it leaves where they are. */
+static void wake_when_all_wait(void)
+{
+	struct fz_lot_requeue count = { .move = UINT32_MAX };
+	uint32_t all;
+
+	while (fz_lot_requeue(&word, &word, NULL, &count) && count.moved < ALL)
+		model_nap(FZ_MSEC);
+	all = fz_lot_wake(&word, UINT32_MAX);
+	MODEL_CHECK(all == ALL, "a call wakes %u, and %d waited", all, ALL);
+}
+
+/* The first to be woken wakes one more: not one whom the call owes a wake-up, but the thread that has come since. */
+static void wake_latecomer(int i)
+{
+	if (i == ALL + 1) {
+		wake_when_all_wait();
+		return;
+	}
+	if (i == ALL)
+		await(&other, 1);
+	fz_lot_wait(&word, 0, FZ_FOREVER, 0);
+	if (i == 0) {
+		announce(&other);
+		while (!fz_lot_wake(&word, 1))
+			model_nap(FZ_MSEC);
+	}
+}
+
+SCENARIO(lot_all) = { .name = "lot_all", .what = "6 are woken in one call, and one of them wakes a thread that has come since",
+	.processors = 2, .fibers = ALL + 1, .natives = 1, .thread = wake_latecomer };
+
+/* Those who wait again at once are not woken again: the call would go on for as long as they do. */
+static void come_again(int i)
+{
+	if (i < ALL) {
+		while (!word)
+			fz_lot_wait(&word, 0, FZ_FOREVER, 0);
+		return;
+	}
+	wake_when_all_wait();
+	word = 1;
+	fz_lot_wake(&word, UINT32_MAX);
+}
+
+SCENARIO(lot_again) = { .name = "lot_again", .what = "6 are woken in one call, and wait again",
+	.processors = 2, .fibers = ALL, .natives = 1, .thread = come_again };
+
+/* A wait whose time is over while the call owes it a wake-up has been woken. */
+static void all_timed(int i)
+{
+	if (i < ALL)
+		wait_once(model_now() + FZ_MSEC);
+	else
+		woken += (int)fz_lot_wake(&word, UINT32_MAX);
+}
+
+static void all_ended(void)
+{
+	MODEL_CHECK(woken == went_on, "%d wake-ups, %d waits ended by one", woken, went_on);
+	MODEL_CHECK(went_on + ended_otherwise == ALL, "%d of %d waits ended", went_on + ended_otherwise, ALL);
+}
+
+SCENARIO(lot_all_timed) = { .name = "lot_all_timed", .what = "6 wait with deadlines, and are woken in one call",
+	.processors = 2, .fibers = ALL, .natives = 1, .thread = all_timed, .finish = all_ended };
