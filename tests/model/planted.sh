@@ -45,14 +45,14 @@ cp -a tests/model "$copy/tests"
 cp -a "$build" "$copy/build/tests"
 cd "$copy"
 
-# explore RUNS SCENARIO [OPTION...]: the first that finds it, of: every run with one deviation, PCT, RUNS at random, the same
-# with plain accesses, every run with two.
+# explore RUNS SCENARIO [OPTION...]: the first that finds it, of: every run with one deviation, RUNS by PCT, RUNS at random, the
+# same with plain accesses, every run with two.
 explore()
 {
-	random=$1
+	runs=$1
 	shift
-	for how in "--exhaustive --bound 1" "--pct 20000" "--random $random" "--plain --pct 20000" \
-		"--plain --random $random" "--exhaustive --bound 2 --seconds 60"; do
+	for how in "--exhaustive --bound 1" "--pct $runs" "--random $runs" "--plain --pct $runs" \
+		"--plain --random $runs" "--exhaustive --bound 2 --seconds 60"; do
 		# shellcheck disable=SC2086 # words
 		$build/explore $how "$@" >out 2>&1 || return 0
 	done
@@ -66,17 +66,17 @@ for patch in tests/model/planted/*.patch; do
 	*) continue ;;
 	esac
 	finder=$(sed -n 's/^Found-by: //p' "$patch")
-	random=20000
+	most=20000
 	case $finder in
-	*' --random '*)
-		random=${finder##*--random }
-		finder=${finder%% --random*} ;;
+	*' --runs '*)
+		most=${finder##*--runs }
+		finder=${finder%% --runs*} ;;
 	esac
 	patch -s -N -p1 -F 0 <"$patch"
 	# What reaches around the model has been looked for in the sources without the fault.
 	make -s WARN= REACH=: "$build/explore"
 	# shellcheck disable=SC2086 # words
-	if explore "$random" $finder && grep -q '^FAILED' out; then
+	if explore "$most" $finder && grep -q '^FAILED' out; then
 		found=$((found + 1))
 		what=$(sed -n 's/^What: //p' "$patch" | sed 's/|/\&#124;/g')
 		awk -v name="$name" -v what="$what" -v finder="$finder" '
@@ -108,8 +108,8 @@ echo "$found found, $missed not"
 	\`tests/model/planted.sh --write\` makes this page: each fault of \`planted/\`, the scenario that finds it, after how many runs
 	and how much CPU time of the way that found it, and the seed of the run. A seed holds for the sources with the fault; these are
 	those of $commit.
-	Tried in this order, until one finds it: all runs with one deviation, 20,000 by PCT, 20,000 at random (or as many as the
-	patch says), the same two with plain accesses as points, all runs with two deviations for 60 s. All $found are found.
+	Tried in this order, until one finds it: all runs with one deviation, 20,000 by PCT, 20,000 at random (or as many of each as
+	the patch says), the same two with plain accesses as points, all runs with two deviations for 60 s. All $found are found.
 
 	| fault | what | found by | runs | CPU s | seed |
 	| --- | --- | --- | --- | --- | --- |
