@@ -16,7 +16,9 @@
 
 #include "commands.h"
 #include "frames.h"
+#include "runtime/base/die.h"
 #include "scripts/process/say.h"
+#include "scripts/process/text.h"
 #include "waits.h"
 
 struct bt {
@@ -28,6 +30,8 @@ struct bt {
 	bool *found;			/* for each of all.list: its stack was printed or put into a group */
 	struct group **groups;		/* hash table of groups by stack; NULL: equal stacks are not grouped */
 	struct group *first, **last;	/* list of all groups, in the order in which they were found */
+	size_t traced;			/* threads whose kernel threads another program traces, so that they have no stack */
+	int tracer;			/* that program's pid */
 	struct wait waits;		/* of the thread whose stack is in the unwinder */
 };
 
@@ -179,16 +183,18 @@ static bool by_context(struct bt *bt, const struct fiber *f)
 	return true;
 }
 
+static const char has_ended[] = "has ended";
+
 /* The same for a thread that has run, by what its record says now.  Returns NULL, or why that is impossible. */
 static const char *by_new_context(struct bt *bt, struct fiber *f)
 {
 	enum { TRIES = 64 };
 
 	if (f->state == STATE_NATIVE)
-		return task_has_left(f->kernel_tid) ? "has ended" : "does not stop";
+		return task_has_left(f->kernel_tid) ? has_ended : "does not stop";
 	for (int i = 0; i < TRIES; i++) {
 		if (!fiber_again(bt->target, &bt->all, f))
-			return "has ended";
+			return has_ended;
 		if (by_context(bt, f))
 			return NULL;
 	}
@@ -239,6 +245,20 @@ static bool by_kernel_thread(void *arg, int tid)
 	return is_running_one_wanted(bt);
 }
 
+/*
+ * The pid of another program that keeps this tool from stopping the thread: a kernel thread has one tracer at most.
+ * A fiber may be on any kernel thread by now.  0: there is none.
+ */
+static int tracer_of(const struct bt *bt, const struct fiber *f)
+{
+	const int pid = bt->target->source.pid;
+	int tracer = f->kernel_tid ? task_tracer(pid, f->kernel_tid) : 0;
+
+	for (size_t i = 0; f->state != STATE_NATIVE && !tracer && i < bt->all.tasks.count; i++)
+		tracer = task_tracer(pid, bt->all.tasks.list[i].tid);
+	return tracer;
+}
+
 static void each_stack(struct bt *bt)
 {
 	const struct source *s = &bt->target->source;
@@ -251,10 +271,28 @@ static void each_stack(struct bt *bt)
 	for (size_t i = 0; i < bt->all.count && !target_end(bt->target); i++) {
 		struct fiber *f = &bt->all.list[i];
 		const char *why = bt->found[i] || !is_wanted(bt, f) ? NULL : by_new_context(bt, f);
+		const int tracer = why && why != has_ended && !target_is_core(bt->target) ? tracer_of(bt, f) : 0;
 
-		if (why)
+		if (tracer)
+			bt->tracer = tracer;
+		if (tracer)
+			bt->traced++;
+		else if (why)
 			fprintf(bt->out, "thread %d %s\n", f->tid, why);
 	}
+}
+
+/* Print why stacks are missing that were wanted, and end the tool, if another program traces the process. */
+static void judge_traced(const struct bt *bt)
+{
+	char name[16];
+
+	if (!bt->traced)
+		return;
+	task_line(bt->tracer, bt->tracer, "comm", name, sizeof(name));
+	text_clean(name);
+	die(EXIT_FORBIDDEN, "%s: %zu thread%s not shown, because another program traces the process: %s (process %d)",
+	    bt->target->source.name, bt->traced, fz_plural(bt->traced), *name ? name : "?", bt->tracer);
 }
 
 const char *bt_thread(const struct target *t, int tid, FILE *out)
@@ -279,6 +317,7 @@ const char *bt_thread(const struct target *t, int tid, FILE *out)
 	if (!why) {
 		each_stack(&bt);
 		unwinder_close(&bt.unwinder);
+		why = bt.traced ? "another program traces the process" : NULL;
 	}
 	free(bt.found);
 	fibers_free(&bt.all);
@@ -318,6 +357,7 @@ int command_bt(char **words)
 	each_stack(&bt);
 	target_check(&t);
 	print_groups(&bt);
+	judge_traced(&bt);
 	unwinder_close(&bt.unwinder);
 	free(bt.groups);
 	free(bt.found);

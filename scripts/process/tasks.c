@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "say.h"
 
@@ -74,6 +75,34 @@ void task_each(int pid, bool (*found)(void *arg, int tid), void *arg)
 			more = found(arg, (int)strtol(entry->d_name, NULL, 10));
 	if (dir)
 		closedir(dir);
+}
+
+/* The number in the line of /proc/PID/task/TID/status that begins with name; 0: there is none. */
+static int status_number(int pid, int tid, const char *name)
+{
+	char path[64], line[512];
+	int number = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (strncmp(line, name, strlen(name)) == 0) {
+			number = (int)strtol(line + strlen(name), NULL, 10);
+			break;
+		}
+	if (file)
+		fclose(file);
+	return number;
+}
+
+int task_tracer(int pid, int tid)
+{
+	const int thread = status_number(pid, tid, "TracerPid:");
+	/* Any thread of a process may trace. A thread of this process that has just ended may be seen for a moment. */
+	const int tracer = thread ? status_number(thread, thread, "Tgid:") : 0;
+
+	return tracer == getpid() ? 0 : tracer;
 }
 
 struct reading {

@@ -41,6 +41,9 @@ int tasks_outer(const struct tasks *tasks, int inner);
 
 struct task_usage task_usage(int pid, int tid);
 
+/* The pid, in our PID namespace, of another process that traces the kernel thread; 0: none that is seen here. */
+int task_tracer(int pid, int tid);
+
 /* Has the first thread ended before the others (by pthread_exit)?  The process keeps its pid. */
 bool task_has_left(int pid);
 

@@ -143,6 +143,28 @@ rm -f /tmp/traced.*
 start "$fiberize" "$helpers/waiters"
 must eventually settled
 
+# ---- another program traces the process
+
+# to_gdb COMMAND...: while gdb has stopped the process; out and err are of the command
+to_gdb()
+{
+	gdb -nx -batch -p "$pid" -ex "shell $* >'$work/out' 2>'$work/err'; echo \$? >'$work/code'" >/dev/null 2>&1
+	out=$(<"$work/out") err=$(<"$work/err") code=$(<"$work/code")
+}
+
+computes=$(jq '.threads[] | select(.name == "computes") | .tid' <<<"$out")
+awaits=$(jq '.threads[] | select(.name == "awaits") | .tid' <<<"$out")
+to_gdb "$fiberize" bt "$pid" "$computes"
+same 'traced: bt of a thread that runs: exit status' 106 "$code"
+same 'traced: bt of a thread that runs' '' "$out"
+like 'traced: bt of a thread that runs: why not' \
+	"fiberize: $pid: 1 thread not shown, because another program traces the process: gdb (process *)" "$err"
+to_gdb "$fiberize" bt --each "$pid"
+same 'traced: bt of all: exit status' 106 "$code"
+same 'traced: bt of all: the others' 13 "$(grep -c '^thread .*, waits: ' <<<"$out")"
+to_gdb "$fiberize" bt "$pid" "$awaits"
+like 'traced: bt of a thread that waits' "0 thread $awaits \"awaits\", waits: *awaits at *waiters.c:*" "$code $out"
+
 # ---- nothing happens to the process
 
 for ((i = 0; i < 50; i++)); do
