@@ -50,35 +50,39 @@ def fz_first_pages():
         if match:
             yield int(match.group(1), 16)
 
-def fz_by_note(notes, size):
-    """Find the library's note among these ELF notes. Returns the address of the description in it, or None."""
-    at = 0
-    while size - at > 12:
-        name_size, content_size, kind = struct.unpack('<III', fz_read(notes + at, 12))
-        content = notes + at + 12 + (name_size + 3 & ~3)
-        if kind == FZ_NOTE_DESCRIPTION and name_size == len(FZ_NOTE_OWNER) and content_size == 8 and \
-                fz_read(notes + at + 12, name_size) == FZ_NOTE_OWNER:
-            return content + struct.unpack('<q', fz_read(content, 8))[0]
-        at = content + (content_size + 3 & ~3) - notes
-    return None
+def fz_notes(base):
+    """The notes of the ELF object at base: owner, kind, and the address and size of the content."""
+    header = fz_read(base, 64)
+    if header[:5] != b'\x7fELF\x02':
+        return
+    offset, = struct.unpack_from('<Q', header, 32)
+    size, count = struct.unpack_from('<HH', header, 54)
+    for i in range(count):
+        part, _, _, address, _, _, room = struct.unpack_from('<IIQQQQQ', fz_read(base + offset + i * size, 56))
+        at, end = base + address, base + address + room
+        while part == 4 and end - at > 12:
+            name_size, content_size, kind = struct.unpack('<III', fz_read(at, 12))
+            content = at + 12 + (name_size + 3 & ~3)
+            yield fz_read(at + 12, min(name_size, 16)), kind, content, content_size
+            at = content + (content_size + 3 & ~3)
 
 def fz_in_object(base):
     """The address of the description in the ELF object at base, or None."""
     try:
-        header = fz_read(base, 64)
-        if header[:5] != b'\x7fELF\x02':
-            return None
-        offset, = struct.unpack_from('<Q', header, 32)
-        size, count = struct.unpack_from('<HH', header, 54)
-        for i in range(count):
-            kind, _, _, address, _, _, room = struct.unpack_from(
-                '<IIQQQQQ', fz_read(base + offset + i * size, 56))
-            found = fz_by_note(base + address, room) if kind == 4 else None
-            if found:
-                return found
+        for owner, kind, at, size in fz_notes(base):
+            if (owner, kind, size) == (FZ_NOTE_OWNER, FZ_NOTE_DESCRIPTION, 8):
+                return at + struct.unpack('<q', fz_read(at, 8))[0]
     except gdb.MemoryError:
         pass
     return None
+
+def fz_build_id(base):
+    """The build id of the ELF object at base in hexadecimal, or None."""
+    try:
+        return next((fz_read(at, size).hex() for owner, kind, at, size in fz_notes(base)
+                     if (owner, kind) == (b'GNU\0', 3)), None)
+    except gdb.MemoryError:
+        return None
 
 class FzLibrary:
     """The description of the library in the process."""
@@ -126,12 +130,36 @@ class FzLibrary:
         except gdb.MemoryError:
             return 0
 
+    def text(self, name):
+        """The text that is a root; empty if it cannot be read."""
+        try:
+            at, size = self.entries.get(name, (0, 0))
+            return fz_clean(fz_read(at, size).split(b'\0')[0].decode(errors='surrogateescape')) if size else ''
+        except gdb.MemoryError:
+            return ''
+
     def is_whole(self):
         """Is the library's memory there?  If a core file lacks it, gdb reads the library's file, not relocated."""
         try:
             return abs(self.value('started') - self.at) < 1 << 26 and bool(fz_read(self.value('started'), 1))
         except gdb.MemoryError:
             return False
+
+fz_checked = set()		# processes of which was said whether gdb has the file of their library
+
+def fz_check_file(lib, build_id):
+    """Warn if the file from which gdb has the library's symbols is another build than the library in the process."""
+    process = gdb.selected_inferior()
+    key = (process.num, process.pid, build_id)
+    if build_id is None or key in fz_checked:
+        return
+    fz_checked.add(key)
+    try:
+        gdb.lookup_objfile(build_id, by_build_id=True)
+    except ValueError:
+        gdb.write('warning: libfiberize.so %s in the process has build id %s, and gdb has no file of that build: it was '
+                  'replaced or removed since. "info fibers" is right; backtraces may be wrong: use "fiberize bt".\n'
+                  % (lib.text('version'), build_id), gdb.STDERR)
 
 fz_libraries = {}		# from process to FzLibrary; emptied when the loaded objects change
 for event in (gdb.events.new_objfile, gdb.events.clear_objfiles, gdb.events.exited):
@@ -144,10 +172,11 @@ def fz_library():
         raise gdb.GdbError('There is no process.')
     key = (process.num, process.pid)
     if key not in fz_libraries:
-        found = next(filter(None, map(fz_in_object, fz_first_pages())), None)
+        base, found = next(((b, at) for b in fz_first_pages() if (at := fz_in_object(b))), (0, None))
         if found is None:
             raise gdb.GdbError('libfiberize.so is not in this process.')
         fz_libraries[key] = FzLibrary(found)
+        fz_check_file(fz_libraries[key], fz_build_id(base))
     return fz_libraries[key]
 
 # ---- threads
@@ -246,7 +275,9 @@ class FzFiber:
             return ''
         if gdb.selected_inferior().connection.type != 'native':
             return ', with a deadline'
-        return ', for %.3f s more' % (self.deadline / 1e9 - time.clock_gettime(time.CLOCK_MONOTONIC))
+        left = self.deadline / 1e9 - time.clock_gettime(time.CLOCK_MONOTONIC)
+        # Time goes on while gdb has stopped the process.
+        return ', for %.3f s more' % left if left >= 0 else ', until %.3f s ago' % -left
 
     def holders(self, by_tid):
         """Who holds the lock that it waits for, for people."""

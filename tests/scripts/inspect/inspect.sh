@@ -137,6 +137,7 @@ run "$fiberize" trace --summary --seconds 1 "$pid"
 like 'an upgrade: trace' '* sleep *user space * sleeps at traced.c:*' "$out"
 run gdb -nx -batch -x "$build/gdb.py" -p "$pid" -ex 'info fibers'
 like 'an upgrade: gdb' '*"sleeps" *' "$out"
+like 'an upgrade: gdb warns' '*warning: libfiberize.so * in the process has build id *, and gdb has no file of that build:*' "$err"
 yes 'an upgrade: the process goes on' kill -0 "$pid"
 stop
 rm -f /tmp/traced.*

@@ -63,6 +63,7 @@ like 'a thread that runs' "thread $computes \"computes\", on kernel thread *#0 *
 run "$fiberize" bt "$pid" "$tid"
 like 'the stripped library' "thread $tid \"awaits\"*awaits at *waiters.c:*" "$out"
 gdb_commands gdb -p "$pid"
+same 'gdb: it has the file of the library' '' "$(grep 'build id' "$work/err")"
 yes 'the process goes on' settled
 kill -ABRT "$pid"
 wait "$pid"
@@ -98,13 +99,27 @@ else
 	skip 'core files' "the kernel writes none here: $(cat /proc/sys/kernel/core_pattern)"
 fi
 
-# ---- native and wired threads; equal stacks
+# ---- a deadline that passes while gdb has stopped the process
+
+passes()
+{
+	by_gdb -p "$pid" -ex 'python time.sleep(0.5)' -ex 'info fibers'
+	grep -q '" waits: sleep, until 0\.[0-9]* s ago$' <<<"$out"
+}
+
+start "$fiberize" "$helpers/traced"
+yes 'gdb: a deadline that is over' eventually passes
+same 'gdb: no time is negative' '' "$(grep -e ' for -' <<<"$out")"
+stop
+rm -f /tmp/traced.*
 
 tangled()
 {
 	run "$fiberize" ps --json "$pid"
 	[ "$(jq '.deadlocks | length' <<<"$out")" = 1 ]
 }
+
+# ---- native and wired threads; equal stacks
 
 start "$fiberize" "$helpers/tangle"
 must eventually tangled
