@@ -17,6 +17,7 @@
 #include "commands.h"
 #include "frames.h"
 #include "runtime/base/die.h"
+#include "scripts/process/modules.h"
 #include "scripts/process/say.h"
 #include "scripts/process/text.h"
 #include "waits.h"
@@ -316,6 +317,7 @@ const char *bt_thread(const struct target *t, int tid, FILE *out)
 		why = unwinder_try(&bt.unwinder, t);
 	if (!why) {
 		each_stack(&bt);
+		modules_say_missing(bt.unwinder.dwfl, out, "");
 		unwinder_close(&bt.unwinder);
 		why = bt.traced ? "another program traces the process" : NULL;
 	}
@@ -357,6 +359,7 @@ int command_bt(char **words)
 	each_stack(&bt);
 	target_check(&t);
 	print_groups(&bt);
+	modules_say_missing(bt.unwinder.dwfl, stderr, "fiberize: ");
 	judge_traced(&bt);
 	unwinder_close(&bt.unwinder);
 	free(bt.groups);

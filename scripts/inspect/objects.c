@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "frames.h"
+#include "scripts/process/modules.h"
 #include "scripts/process/say.h"
 #include "scripts/trace/tree.h"
 
@@ -14,30 +15,22 @@ struct object {
 	char name[96];			/* empty: none */
 };
 
-/* Open libdwfl for the process. A tool looks at one process only, so this happens once. */
+/* Open libdwfl for the process. A tool looks at one process only, so this happens once. NULL: no address has a name. */
 static Dwfl *modules(const struct target *t)
 {
-	static char *debug_path;
-	static const Dwfl_Callbacks callbacks = {
-		.find_elf = dwfl_linux_proc_find_elf,
-		.find_debuginfo = dwfl_standard_find_debuginfo,
-		.debuginfo_path = &debug_path,
-	};
+	static bool is_open;
 	static Dwfl *dwfl;
 
-	if (dwfl)
-		return dwfl;
-	dwfl = dwfl_begin(&callbacks);
-	if (!dwfl)
-		die(EXIT_OTHER, "no memory");
-	/* If report() fails, there are no modules, and no address has a name. */
-	t->source.ops->report(&t->source, dwfl);
+	if (!is_open)
+		modules_open(&t->source, &dwfl);
+	is_open = true;
 	return dwfl;
 }
 
 static void look_up(const struct target *t, struct object *o)
 {
-	Dwfl_Module *module = dwfl_addrmodule(modules(t), o->address);
+	Dwfl *dwfl = modules(t);
+	Dwfl_Module *module = dwfl ? dwfl_addrmodule(dwfl, o->address) : NULL;
 	const char *name;
 	char *readable;
 	GElf_Off offset;

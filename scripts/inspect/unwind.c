@@ -4,6 +4,7 @@
 #include <dwarf.h>
 #include <string.h>
 
+#include "scripts/process/modules.h"
 #include "scripts/process/say.h"
 
 enum {
@@ -123,17 +124,6 @@ void unwind_stopped(struct unwinder *u)
 
 const char *unwinder_try(struct unwinder *u, const struct target *t)
 {
-	static char *debug_path;
-	static const Dwfl_Callbacks live_callbacks = {
-		.find_elf = dwfl_linux_proc_find_elf,
-		.find_debuginfo = dwfl_standard_find_debuginfo,
-		.debuginfo_path = &debug_path,
-	};
-	static const Dwfl_Callbacks core_callbacks = {
-		.find_elf = dwfl_build_id_find_elf,
-		.find_debuginfo = dwfl_standard_find_debuginfo,
-		.debuginfo_path = &debug_path,
-	};
 	static const Dwfl_Thread_Callbacks thread_callbacks = {
 		.next_thread = next_thread,
 		.get_thread = get_thread,
@@ -143,9 +133,10 @@ const char *unwinder_try(struct unwinder *u, const struct target *t)
 	const char *why;
 
 	u->target = t;
-	u->dwfl = dwfl_begin(target_is_core(t) ? &core_callbacks : &live_callbacks);
-	if (u->dwfl && t->source.ops->report(&t->source, u->dwfl) &&
-	    dwfl_attach_state(u->dwfl, NULL, target_is_core(t) ? t->source.pid : target_reader(t), &thread_callbacks, u))
+	why = modules_open(&t->source, &u->dwfl);
+	if (why)
+		return why;
+	if (dwfl_attach_state(u->dwfl, NULL, target_is_core(t) ? t->source.pid : target_reader(t), &thread_callbacks, u))
 		return NULL;
 	why = dwfl_errmsg(-1);
 	dwfl_end(u->dwfl);

@@ -76,6 +76,35 @@ static struct part *part_of(const struct parts *parts, uint64_t address)
 
 /* ---- memory ------------------------------------------------------------------------- */
 
+/* Is this the file that was mapped?  The kernel dumps the first page of an ELF file; without it, the name must do. */
+static bool is_mapped_file(const struct core *core, int fd, const char *path)
+{
+	char ours[4096], theirs[4096];
+
+	for (size_t i = 0; i < core->files.count; i++) {
+		const struct part *file = &core->files.list[i], *dumped;
+
+		if (file->offset || strcmp(file->path, path) != 0)
+			continue;
+		dumped = part_of(&core->dumped, file->begin);
+		if (dumped && pread(core->fd, theirs, sizeof(theirs),
+				    (off_t)(dumped->offset + file->begin - dumped->begin)) == sizeof(theirs))
+			return pread(fd, ours, sizeof(ours), 0) == sizeof(ours) && memcmp(ours, theirs, sizeof(ours)) == 0;
+	}
+	return true;
+}
+
+static int open_file(const struct core *core, const char *path)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+
+	if (fd >= 0 && is_mapped_file(core, fd, path))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -2;
+}
+
 static bool read_memory(const struct source *s, uint64_t address, void *buffer, size_t size)
 {
 	while (size > 0) {
@@ -84,11 +113,8 @@ static bool read_memory(const struct source *s, uint64_t address, void *buffer, 
 
 		if (!p)
 			p = part_of(&s->core->files, address);
-		if (p && p->fd == -1) {
-			p->fd = open(p->path, O_RDONLY | O_CLOEXEC);
-			if (p->fd < 0)
-				p->fd = -2;
-		}
+		if (p && p->fd == -1)
+			p->fd = open_file(s->core, p->path);
 		if (!p || p->fd < 0)
 			return false;
 		here = MIN(size, p->end - address);

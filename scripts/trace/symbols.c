@@ -9,12 +9,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "scripts/process/modules.h"
 #include "scripts/process/say.h"
 #include "scripts/process/text.h"
 
 struct symbols {
-	int pid;
-	Dwfl *dwfl;
+	const struct source *source;
+	Dwfl *dwfl;			/* NULL: no address has a name */
 	void *known;			/* a tree of struct symbol */
 	time_t reported;
 };
@@ -23,29 +24,25 @@ static void report(struct symbols *s)
 {
 	s->reported = time(NULL);
 	dwfl_report_begin_add(s->dwfl);
-	dwfl_linux_proc_report(s->dwfl, s->pid);
-	dwfl_report_end(s->dwfl, NULL, NULL);
+	s->source->ops->report(s->source, s->dwfl);
 }
 
-struct symbols *symbols_open(int pid)
+struct symbols *symbols_open(const struct source *source)
 {
-	static char *debug_path;
-	static const Dwfl_Callbacks callbacks = {
-		.find_elf = dwfl_linux_proc_find_elf,
-		.find_debuginfo = dwfl_standard_find_debuginfo,
-		.debuginfo_path = &debug_path,
-	};
 	struct symbols *s = calloc(1, sizeof(*s));
 
-	if (!s || !(s->dwfl = dwfl_begin(&callbacks)))
+	if (!s)
 		die(EXIT_OTHER, "no memory");
-	s->pid = pid;
-	report(s);
+	s->source = source;
+	s->reported = time(NULL);
+	modules_open(source, &s->dwfl);
 	return s;
 }
 
 void symbols_close(struct symbols *s)
 {
+	if (s->dwfl)
+		modules_say_missing(s->dwfl, stderr, "fiberize: ");
 	tdestroy(s->known, free);
 	dwfl_end(s->dwfl);
 	free(s);
@@ -69,7 +66,7 @@ static void look_up(struct symbols *s, struct symbol *symbol)
 {
 	/* address is where the call returns to, which may be in the next function; the call is before it. */
 	const Dwarf_Addr look = symbol->address - 1;
-	Dwfl_Module *module = dwfl_addrmodule(s->dwfl, look);
+	Dwfl_Module *module = s->dwfl ? dwfl_addrmodule(s->dwfl, look) : NULL;
 	const char *name, *file = NULL, *object;
 	Dwfl_Line *line;
 	char address[24];
@@ -81,7 +78,7 @@ static void look_up(struct symbols *s, struct symbol *symbol)
 	 * The program may have loaded a library since the last report. But it may also make code at run time,
 	 * which no report has, so report at most once a second.
 	 */
-	if (!module && time(NULL) > s->reported) {
+	if (!module && s->dwfl && time(NULL) > s->reported) {
 		report(s);
 		module = dwfl_addrmodule(s->dwfl, look);
 	}

@@ -10,10 +10,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct source;
 struct symbols;
 
-/* Read the mappings of the process. They are read again when an address is in none of them. */
-struct symbols *symbols_open(int pid);
+/*
+ * Read the mappings of the process. They are read again when an address is in none of them.  The source stays in use
+ * until symbols_close(), which says on standard error of which objects the file could not be had.
+ */
+struct symbols *symbols_open(const struct source *source);
 void symbols_close(struct symbols *s);
 
 struct symbol {

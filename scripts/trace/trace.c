@@ -277,7 +277,7 @@ static bool follow(struct trace *trace)
 	/* In seconds (events.h). It may be long if this tool has started the program, which waits at its end. */
 	const double permission = trace->program ? 60 : 3;
 	struct events *events = events_begin(&trace->t, trace->origin, permission);
-	struct symbols *symbols = symbols_open(target_reader(&trace->t));
+	struct symbols *symbols = symbols_open(&trace->t.source);
 	const struct timeline_user user = { on_call, trace->json ? on_slice : NULL, trace };
 	struct timeline *timeline = timeline_new(&trace->t, symbols, &user);
 	bool lives = events != NULL;

@@ -134,7 +134,7 @@ like 'an upgrade: stat' "process $pid, *switches *requests *" "$out"
 run "$fiberize" top --batch --count 1 "$pid" 0.2
 like 'an upgrade: top' "$pid: * threads on * processor*: *sleep*" "$out"
 run "$fiberize" trace --summary --seconds 1 "$pid"
-like 'an upgrade: trace' '* sleep *user space * sleeps at traced.c:*' "$out"
+like 'an upgrade: trace' '* usleep *user space * sleeps at traced.c:*' "$out"
 run gdb -nx -batch -x "$build/gdb.py" -p "$pid" -ex 'info fibers'
 like 'an upgrade: gdb' '*"sleeps" *' "$out"
 like 'an upgrade: gdb warns' '*warning: libfiberize.so * in the process has build id *, and gdb has no file of that build:*' "$err"

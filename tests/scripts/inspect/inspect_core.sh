@@ -99,7 +99,7 @@ else
 	skip 'core files' "the kernel writes none here: $(cat /proc/sys/kernel/core_pattern)"
 fi
 
-# ---- a deadline that passes while gdb has stopped the process
+# ---- a deadline that passes while gdb has stopped the process; the file of the library is another one than the core file's
 
 passes()
 {
@@ -118,6 +118,21 @@ tangled()
 	run "$fiberize" ps --json "$pid"
 	[ "$(jq '.deadlocks | length' <<<"$out")" = 1 ]
 }
+
+start "$fiberize" --library "$work/libfiberize.so" "$helpers/tangle"
+must eventually tangled
+kill -ABRT "$pid"
+wait "$pid"
+core=$(find . -name 'core*' -print -quit)
+if [ -n "$core" ]; then
+	reasons='.threads[] | select(.name == "wired") | .why // empty'
+	same 'a core file: what the mapped file has' prctl "$("$fiberize" ps --core --json "$core" | jq -r "$reasons")"
+	# A file of as many bytes, of which all words are others.
+	tr '[:lower:]' '[:upper:]' <libfiberize.so >new
+	mv new libfiberize.so
+	same 'a core file: nothing is of another file' '' "$("$fiberize" ps --core --json "$core" | jq -r "$reasons")"
+	rm "$core"
+fi
 
 # ---- native and wired threads; equal stacks
 

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+#include "modules.h"
+
+#include <elf.h>
+#include <elfutils/libdwelf.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/param.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "program.h"
+#include "text.h"
+
+/* libdwfl's callbacks have no argument for the process. */
+static const struct source *source;
+
+/* ---- what is in memory of an object --------------------------------------------------- */
+
+/* The ELF object that is mapped from base on. */
+struct object {
+	uint64_t base;
+	Elf64_Ehdr header;
+	uint64_t bias;			/* what the loader has added to the addresses in the file */
+};
+
+static bool read_part(const struct object *o, unsigned number, Elf64_Phdr *ret)
+{
+	return source->ops->read(source, o->base + o->header.e_phoff + number * sizeof(*ret), ret, sizeof(*ret));
+}
+
+static bool find_object(struct object *o, uint64_t base)
+{
+	Elf64_Phdr part;
+
+	o->base = base;
+	if (!source->ops->read(source, base, &o->header, sizeof(o->header)) ||
+	    memcmp(o->header.e_ident, ELFMAG, SELFMAG) != 0 || o->header.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    o->header.e_phentsize != sizeof(part))
+		return false;
+	for (unsigned i = 0; i < o->header.e_phnum && read_part(o, i, &part); i++)
+		if (part.p_type == PT_LOAD) {
+			o->bias = base - (part.p_vaddr - part.p_offset);
+			return true;
+		}
+	return false;
+}
+
+/* Copy a part of the object to its place in the file; the memory may end early. */
+static bool copy_part(int fd, const struct object *o, const Elf64_Phdr *part)
+{
+	enum { FILE_MOST = 1 << 30 };	/* bytes; the headers in a process's memory may promise any size */
+	static char buffer[64 * 4096];
+
+	if (part->p_offset > FILE_MOST || part->p_filesz > FILE_MOST)
+		return false;
+	for (uint64_t at = 0; at < part->p_filesz; at += sizeof(buffer)) {
+		const size_t wanted = MIN(sizeof(buffer), part->p_filesz - at);
+		const size_t got = source_read_up_to(source, o->bias + part->p_vaddr + at, buffer, wanted);
+
+		if (pwrite(fd, buffer, got, (off_t)(part->p_offset + at)) != (ssize_t)got)
+			return false;
+		if (got < wanted)
+			break;
+	}
+	return true;
+}
+
+/*
+ * Make a file of the object's parts of this type: PT_LOAD for all, PT_NOTE for the build id only, as reading makes
+ * pages resident.  The file has no sections; libdwfl needs none.  Returns its descriptor, or -1.
+ */
+static int copy_object(const struct object *o, uint32_t type)
+{
+	const int fd = memfd_create("fiberize", MFD_CLOEXEC);
+	Elf64_Ehdr header = o->header;
+	Elf64_Phdr part;
+	bool good = fd >= 0;
+
+	for (unsigned i = 0; good && i < header.e_phnum; i++)
+		good = read_part(o, i, &part) &&
+		       pwrite(fd, &part, sizeof(part), (off_t)(header.e_phoff + i * sizeof(part))) ==
+			       (ssize_t)sizeof(part) &&
+		       (part.p_type != type || copy_part(fd, o, &part));
+	header.e_shoff = 0;
+	header.e_shnum = header.e_shstrndx = 0;
+	if (good && pwrite(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* ---- the file ------------------------------------------------------------------------- */
+
+/* A mapping in /proc/PID/maps. */
+struct line {
+	uint64_t begin, end;
+	unsigned major, minor;
+	uint64_t inode;
+};
+
+/* Find the mapping that begins at base.  The first thread may have ended, so use the reader's maps. */
+static bool find_line(uint64_t base, struct line *ret)
+{
+	char path[64], *text = NULL;
+	size_t room = 0;
+	bool found = false;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", source->program->reader);
+	maps = fopen(path, "re");
+	while (maps && !found && getline(&text, &room, maps) > 0)
+		found = sscanf(text, "%" SCNx64 "-%" SCNx64 " %*s %*s %x:%x %" SCNu64, &ret->begin, &ret->end,
+			       &ret->major, &ret->minor, &ret->inode) == 5 &&
+			ret->begin == base;
+	free(text);
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
+/* Open a regular file only: opening a device or a FIFO may do something. */
+static int open_regular(const char *path)
+{
+	char again[32];
+	struct stat st;
+	const int fd = open(path, O_PATH | O_CLOEXEC);
+	int file = -1;
+
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", fd);
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		file = open(again, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	return file;
+}
+
+/* The build id of an ELF file; copies at most size bytes. Returns how many, 0: it has none. */
+static size_t build_id(int fd, void *id, size_t size)
+{
+	const void *found;
+	Elf *elf;
+	ssize_t length;
+
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	length = elf ? dwelf_elf_gnu_build_id(elf, &found) : 0;
+	length = length > 0 ? MIN(length, (ssize_t)size) : 0;
+	memcpy(id, length ? found : "", (size_t)length);
+	elf_end(elf);
+	return (size_t)length;
+}
+
+/*
+ * Is fd the mapped file?  Some file systems (btrfs, overlayfs) show another device in /proc/PID/maps than
+ * fstat() does, so the build id comes first.
+ */
+static bool is_mapped_file(int fd, const struct object *o, const struct line *line)
+{
+	const int notes = copy_object(o, PT_NOTE);
+	char ours[64], theirs[64];
+	const size_t length = notes >= 0 ? build_id(notes, theirs, sizeof(theirs)) : 0;
+	struct stat st;
+
+	if (notes >= 0)
+		close(notes);
+	if (length)
+		return build_id(fd, ours, sizeof(ours)) == length && memcmp(ours, theirs, length) == 0;
+	return fstat(fd, &st) == 0 && st.st_ino == line->inode &&
+	       st.st_dev == makedev(line->major, line->minor);
+}
+
+/* The descriptor of the file in which the object is, or -1. */
+static int open_file(const char *name, const struct object *o)
+{
+	const int reader = source->program->reader;
+	struct line line;
+	char *path;
+	int fd;
+
+	if (!find_line(o->base, &line))
+		return -1;
+	for (int way = 0; way < 3; way++) {
+		const int size = way == 0 ? asprintf(&path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, reader,
+						     line.begin, line.end) :
+				 way == 1 ? asprintf(&path, "/proc/%d/root%s", reader, name) :
+					    asprintf(&path, "%s", name);
+
+		if (size < 0)
+			return -1;
+		fd = open_regular(path);
+		free(path);
+		if (fd >= 0 && (way == 0 || is_mapped_file(fd, o, &line)))
+			return fd;
+		if (fd >= 0)
+			close(fd);
+	}
+	return -1;
+}
+
+/* ---- libdwfl -------------------------------------------------------------------------- */
+
+/* *userdata becomes not NULL if the object is in memory only. */
+static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, char **file_name,
+		    Elf **elf)
+{
+	static char is_missing;
+	struct object object;
+	int fd;
+
+	/* The vDSO is in no file. */
+	if (*name != '/')
+		return dwfl_linux_proc_find_elf(module, userdata, name, base, file_name, elf);
+	if (!find_object(&object, base))
+		return -1;
+	fd = open_file(name, &object);
+	if (fd < 0) {
+		*userdata = &is_missing;
+		fd = copy_object(&object, PT_LOAD);
+	}
+	*file_name = strdup(name);
+	return fd;
+}
+
+const char *modules_open(const struct source *s, Dwfl **ret_dwfl)
+{
+	static char *debug_path;
+	static const Dwfl_Callbacks live_callbacks = {
+		.find_elf = find_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.debuginfo_path = &debug_path,
+	};
+	static const Dwfl_Callbacks core_callbacks = {
+		.find_elf = dwfl_build_id_find_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.debuginfo_path = &debug_path,
+	};
+	const char *why;
+	Dwfl *dwfl;
+
+	source = s;
+	dwfl = dwfl_begin(s->core ? &core_callbacks : &live_callbacks);
+	if (dwfl && s->ops->report(s, dwfl)) {
+		*ret_dwfl = dwfl;
+		return NULL;
+	}
+	why = dwfl_errmsg(-1);
+	dwfl_end(dwfl);
+	return why ? why : "they are gone";
+}
+
+struct saying {
+	FILE *out;
+	const char *prefix;
+};
+
+static int say_missing(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, void *arg)
+{
+	const struct saying *saying = arg;
+	char *readable;
+
+	(void)module;
+	(void)base;
+	if (!*userdata)
+		return DWARF_CB_OK;
+	readable = strdup(name);
+	if (!readable)
+		return DWARF_CB_OK;
+	text_clean(readable);
+	fprintf(saying->out, "%s%s: its file is gone, or another one by now, or cannot be opened: only exported functions "
+		"of it have names\n", saying->prefix, readable);
+	free(readable);
+	return DWARF_CB_OK;
+}
+
+void modules_say_missing(Dwfl *dwfl, FILE *out, const char *prefix)
+{
+	struct saying saying = { out, prefix };
+
+	dwfl_getmodules(dwfl, say_missing, &saying, 0);
+}
