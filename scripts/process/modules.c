@@ -21,9 +21,10 @@ static const struct source *source;
 
 /* ---- what is in memory of an object --------------------------------------------------- */
 
-/* The ELF object that is mapped from base on. */
+/* The object that is mapped from base on. */
 struct object {
 	uint64_t base;
+	bool in_memory;			/* its ELF header is, so that it can be read; the loader needs no header */
 	Elf64_Ehdr header;
 	uint64_t bias;			/* what the loader has added to the addresses in the file */
 };
@@ -33,21 +34,19 @@ static bool read_part(const struct object *o, unsigned number, Elf64_Phdr *ret)
 	return source->ops->read(source, o->base + o->header.e_phoff + number * sizeof(*ret), ret, sizeof(*ret));
 }
 
-static bool find_object(struct object *o, uint64_t base)
+static void find_object(struct object *o, uint64_t base)
 {
 	Elf64_Phdr part;
 
-	o->base = base;
+	*o = (struct object){ .base = base };
 	if (!source->ops->read(source, base, &o->header, sizeof(o->header)) ||
 	    memcmp(o->header.e_ident, ELFMAG, SELFMAG) != 0 || o->header.e_ident[EI_CLASS] != ELFCLASS64 ||
 	    o->header.e_phentsize != sizeof(part))
-		return false;
-	for (unsigned i = 0; i < o->header.e_phnum && read_part(o, i, &part); i++)
-		if (part.p_type == PT_LOAD) {
-			o->bias = base - (part.p_vaddr - part.p_offset);
-			return true;
-		}
-	return false;
+		return;
+	for (unsigned i = 0; !o->in_memory && i < o->header.e_phnum && read_part(o, i, &part); i++) {
+		o->bias = base - (part.p_vaddr - part.p_offset);
+		o->in_memory = part.p_type == PT_LOAD;
+	}
 }
 
 /* Copy a part of the object to its place in the file; the memory may end early. */
@@ -76,7 +75,7 @@ static bool copy_part(int fd, const struct object *o, const Elf64_Phdr *part)
  */
 static int copy_object(const struct object *o, uint32_t type)
 {
-	const int fd = memfd_create("fiberize", MFD_CLOEXEC);
+	const int fd = o->in_memory ? memfd_create("fiberize", MFD_CLOEXEC) : -1;
 	Elf64_Ehdr header = o->header;
 	Elf64_Phdr part;
 	bool good = fd >= 0;
@@ -216,14 +215,14 @@ static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwar
 	/* The vDSO is in no file. */
 	if (*name != '/')
 		return dwfl_linux_proc_find_elf(module, userdata, name, base, file_name, elf);
-	if (!find_object(&object, base))
-		return -1;
+	find_object(&object, base);
 	fd = open_file(name, &object);
-	if (fd < 0) {
+	/* Data is mapped, too, and code that the program has made: no file is missing then. */
+	if (fd < 0 && object.in_memory) {
 		*userdata = &is_missing;
 		fd = copy_object(&object, PT_LOAD);
 	}
-	*file_name = strdup(name);
+	*file_name = fd < 0 ? NULL : strdup(name);
 	return fd;
 }
 
