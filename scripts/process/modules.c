@@ -49,14 +49,20 @@ static void find_object(struct object *o, uint64_t base)
 	}
 }
 
-/* Copy a part of the object to its place in the file; the memory may end early. */
-static bool copy_part(int fd, const struct object *o, const Elf64_Phdr *part)
+/* Limits, in bytes, because the headers in a process's memory may promise any size, and one part many times. */
+enum { FILE_MOST = 1 << 30, COPIED_MOST = 1 << 30 };
+
+/*
+ * Copy a part of the object to its place in the file; the memory may end early.  *copied: how many bytes were copied of
+ * all parts.
+ */
+static bool copy_part(int fd, const struct object *o, const Elf64_Phdr *part, uint64_t *copied)
 {
-	enum { FILE_MOST = 1 << 30 };	/* bytes; the headers in a process's memory may promise any size */
 	static char buffer[64 * 4096];
 
-	if (part->p_offset > FILE_MOST || part->p_filesz > FILE_MOST)
+	if (part->p_offset > FILE_MOST || part->p_filesz > COPIED_MOST - *copied)
 		return false;
+	*copied += part->p_filesz;
 	for (uint64_t at = 0; at < part->p_filesz; at += sizeof(buffer)) {
 		const size_t wanted = MIN(sizeof(buffer), part->p_filesz - at);
 		const size_t got = source_read_up_to(source, o->bias + part->p_vaddr + at, buffer, wanted);
@@ -78,13 +84,14 @@ static int copy_object(const struct object *o, uint32_t type)
 	const int fd = o->in_memory ? memfd_create("fiberize", MFD_CLOEXEC) : -1;
 	Elf64_Ehdr header = o->header;
 	Elf64_Phdr part;
-	bool good = fd >= 0;
+	uint64_t copied = 0;
+	bool good = fd >= 0 && header.e_phoff <= FILE_MOST;
 
 	for (unsigned i = 0; good && i < header.e_phnum; i++)
 		good = read_part(o, i, &part) &&
 		       pwrite(fd, &part, sizeof(part), (off_t)(header.e_phoff + i * sizeof(part))) ==
 			       (ssize_t)sizeof(part) &&
-		       (part.p_type != type || copy_part(fd, o, &part));
+		       (part.p_type != type || copy_part(fd, o, &part, &copied));
 	header.e_shoff = 0;
 	header.e_shnum = header.e_shstrndx = 0;
 	if (good && pwrite(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header))

@@ -2,7 +2,7 @@
 #
 # Fuzz targets, by clang's libFuzzer, and record, which makes a beginning for one of them (README.md).
 
-FUZZ_TARGETS := $(addprefix $(B)/tests/fuzz/,description options proc profile program)
+FUZZ_TARGETS := $(addprefix $(B)/tests/fuzz/,description modules options proc profile program)
 FUZZ_INSPECT := $(filter-out %/inspect/main.c %/process/core.c,$(wildcard $(addprefix scripts/, \
 	$(addsuffix /*.c,process inspect counters trace top)))) scripts/machine/processes.c scripts/machine/measured.c
 FUZZ_LIBS := -ldw -lelf -ljson-c -lstdc++ $(shell pkg-config --libs ncursesw 2>/dev/null || echo -lncursesw -ltinfo) -lm -pthread
@@ -11,6 +11,7 @@ FUZZ_HEADERS := $(wildcard tests/fuzz/*.h scripts/*/*.h scripts/*/*.def runtime/
 # What each links; what it includes is no part of that.
 $(B)/tests/fuzz/options $(B)/tests/fuzz/profile $(B)/tests/fuzz/program: FUZZ_LINK := $(CHECK_SRC)
 $(B)/tests/fuzz/proc: FUZZ_LINK := scripts/process/program.c scripts/process/source.c
+$(B)/tests/fuzz/modules: FUZZ_LINK := scripts/process/source.c scripts/process/text.c
 $(B)/tests/fuzz/description: FUZZ_LINK := $(filter-out %/say.c,$(FUZZ_INSPECT))
 
 $(FUZZ_TARGETS): $(B)/tests/fuzz/%: tests/fuzz/%.c $(CHECK_SRC) $(FUZZ_INSPECT) tests/helpers/fuzz.c \
