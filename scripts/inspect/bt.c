@@ -359,6 +359,7 @@ int command_bt(char **words)
 	each_stack(&bt);
 	target_check(&t);
 	print_groups(&bt);
+	fflush(stdout);
 	modules_say_missing(bt.unwinder.dwfl, stderr, "fiberize: ");
 	judge_traced(&bt);
 	unwinder_close(&bt.unwinder);

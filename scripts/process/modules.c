@@ -211,11 +211,11 @@ static int open_file(const char *name, const struct object *o)
 
 /* ---- libdwfl -------------------------------------------------------------------------- */
 
-/* *userdata becomes not NULL if the object is in memory only. */
+/* Of a module whose file cannot be had, *userdata becomes the text that says so. */
 static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, char **file_name,
 		    Elf **elf)
 {
-	static char is_missing;
+	static char text[] = "its file is gone, or another one by now, or cannot be opened: only exported functions of it have names";
 	struct object object;
 	int fd;
 
@@ -226,10 +226,22 @@ static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwar
 	fd = open_file(name, &object);
 	/* Data is mapped, too, and code that the program has made: no file is missing then. */
 	if (fd < 0 && object.in_memory) {
-		*userdata = &is_missing;
+		*userdata = text;
 		fd = copy_object(&object, PT_LOAD);
 	}
 	*file_name = fd < 0 ? NULL : strdup(name);
+	return fd;
+}
+
+/* libdwfl has already taken the file of the name if it has the build id in the core file. */
+static int find_elf_of_core(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, char **file_name,
+			    Elf **elf)
+{
+	static char text[] = "its file is gone, or another one by now: functions of it have no names, and stacks may end there";
+	const int fd = dwfl_build_id_find_elf(module, userdata, name, base, file_name, elf);
+
+	if (fd < 0 && !*elf && *name == '/')
+		*userdata = text;
 	return fd;
 }
 
@@ -242,7 +254,7 @@ const char *modules_open(const struct source *s, Dwfl **ret_dwfl)
 		.debuginfo_path = &debug_path,
 	};
 	static const Dwfl_Callbacks core_callbacks = {
-		.find_elf = dwfl_build_id_find_elf,
+		.find_elf = find_elf_of_core,
 		.find_debuginfo = dwfl_standard_find_debuginfo,
 		.debuginfo_path = &debug_path,
 	};
@@ -278,8 +290,7 @@ static int say_missing(Dwfl_Module *module, void **userdata, const char *name, D
 	if (!readable)
 		return DWARF_CB_OK;
 	text_clean(readable);
-	fprintf(saying->out, "%s%s: its file is gone, or another one by now, or cannot be opened: only exported functions "
-		"of it have names\n", saying->prefix, readable);
+	fprintf(saying->out, "%s%s: %s\n", saying->prefix, readable, (const char *)*userdata);
 	free(readable);
 	return DWARF_CB_OK;
 }

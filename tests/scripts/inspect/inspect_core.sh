@@ -131,6 +131,13 @@ if [ -n "$core" ]; then
 	tr '[:lower:]' '[:upper:]' <libfiberize.so >new
 	mv new libfiberize.so
 	same 'a core file: nothing is of another file' '' "$("$fiberize" ps --core --json "$core" | jq -r "$reasons")"
+	# An upgrade: another build.
+	cp "$helpers/changes.so" new
+	mv new libfiberize.so
+	run "$fiberize" bt --core "$core"
+	like 'a core file: bt with another file' '0 *wired_thread at *tangle.c:*' "$code $out"
+	same 'a core file: bt says it, once' "fiberize: $work/libfiberize.so: its file is gone, or another one by now: functions of it have no names, and stacks may end there" \
+		"$err"
 	rm "$core"
 fi
 
