@@ -40,6 +40,7 @@ struct core {
 	struct parts files;		/* mapped files, sorted by address */
 	struct registers *threads;
 	size_t thread_count;
+	uint64_t vdso;			/* its address; 0: it has none */
 };
 
 static void *more(void *list, size_t count, size_t size)
@@ -76,10 +77,13 @@ static struct part *part_of(const struct parts *parts, uint64_t address)
 
 /* ---- memory ------------------------------------------------------------------------- */
 
-/* Is this the file that was mapped?  The kernel dumps the first page of an ELF file; without it, the name must do. */
-static bool is_mapped_file(const struct core *core, int fd, const char *path)
+/*
+ * Does the file begin with the bytes that were mapped?  The kernel dumps the first page of an ELF file; without it, the
+ * name must do.  After the end of a short file the page has zeros.
+ */
+static bool has_dumped_page(const struct core *core, int fd, const char *path)
 {
-	char ours[4096], theirs[4096];
+	char ours[4096] = "", theirs[4096];
 
 	for (size_t i = 0; i < core->files.count; i++) {
 		const struct part *file = &core->files.list[i], *dumped;
@@ -89,20 +93,20 @@ static bool is_mapped_file(const struct core *core, int fd, const char *path)
 		dumped = part_of(&core->dumped, file->begin);
 		if (dumped && pread(core->fd, theirs, sizeof(theirs),
 				    (off_t)(dumped->offset + file->begin - dumped->begin)) == sizeof(theirs))
-			return pread(fd, ours, sizeof(ours), 0) == sizeof(ours) && memcmp(ours, theirs, sizeof(ours)) == 0;
+			return pread(fd, ours, sizeof(ours), 0) > 0 && memcmp(ours, theirs, sizeof(ours)) == 0;
 	}
 	return true;
 }
 
-static int open_file(const struct core *core, const char *path)
+static int open_mapped(const struct source *s, const char *path)
 {
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	const int fd = source_open_file(path);
 
-	if (fd >= 0 && is_mapped_file(core, fd, path))
+	if (fd >= 0 && has_dumped_page(s->core, fd, path))
 		return fd;
 	if (fd >= 0)
 		close(fd);
-	return -2;
+	return -1;
 }
 
 static bool read_memory(const struct source *s, uint64_t address, void *buffer, size_t size)
@@ -113,8 +117,10 @@ static bool read_memory(const struct source *s, uint64_t address, void *buffer, 
 
 		if (!p)
 			p = part_of(&s->core->files, address);
-		if (p && p->fd == -1)
-			p->fd = open_file(s->core, p->path);
+		if (p && p->fd == -1) {
+			p->fd = open_mapped(s, p->path);
+			p->fd = p->fd < 0 ? -2 : p->fd;
+		}
 		if (!p || p->fd < 0)
 			return false;
 		here = MIN(size, p->end - address);
@@ -169,10 +175,24 @@ static bool call(const struct source *s, int tid, struct system_call *ret)
 	return false;
 }
 
+/* dwfl_core_file_report() would open each name that the core file has, a FIFO too, and use any file without a build id. */
 static bool report(const struct source *s, Dwfl *dwfl)
 {
-	return dwfl_core_file_report(dwfl, s->core->elf, NULL) > 0 &&
-	       dwfl_report_end(dwfl, NULL, NULL) == 0;
+	const struct parts *files = &s->core->files;
+	const struct part *vdso = part_of(&s->core->dumped, s->core->vdso);
+	size_t end;
+
+	if (vdso && vdso->begin == s->core->vdso && !dwfl_report_module(dwfl, "[vdso]", vdso->begin, vdso->end))
+		return false;
+	for (size_t i = 0; i < files->count; i = end) {
+		const struct part *first = &files->list[i];
+
+		for (end = i + 1; end < files->count && strcmp(files->list[end].path, first->path) == 0;)
+			end++;
+		if (!dwfl_report_module(dwfl, first->path, first->begin, files->list[end - 1].end))
+			return false;
+	}
+	return dwfl_report_end(dwfl, NULL, NULL) == 0;
 }
 
 /* ---- opening it --------------------------------------------------------------------- */
@@ -216,6 +236,17 @@ static void take_files(struct core *core, const char *note, size_t size)
 	}
 }
 
+static void take_auxv(struct core *core, const char *note, size_t size)
+{
+	Elf64_auxv_t entry;
+
+	for (; size >= sizeof(entry); note += sizeof(entry), size -= sizeof(entry)) {
+		memcpy(&entry, note, sizeof(entry));
+		if (entry.a_type == AT_SYSINFO_EHDR)
+			core->vdso = entry.a_un.a_val;
+	}
+}
+
 static void take_notes(struct source *s, Elf_Data *data)
 {
 	struct core *core = s->core;
@@ -229,6 +260,8 @@ static void take_notes(struct source *s, Elf_Data *data)
 			take_thread(core, bytes, note.n_descsz);
 		else if (note.n_type == NT_FILE)
 			take_files(core, bytes, note.n_descsz);
+		else if (note.n_type == NT_AUXV)
+			take_auxv(core, bytes, note.n_descsz);
 		else if (note.n_type == NT_PRPSINFO && note.n_descsz >= sizeof(struct elf_prpsinfo))
 			memcpy(&s->pid, bytes + offsetof(struct elf_prpsinfo, pr_pid), sizeof(int));
 #if defined(__aarch64__)
@@ -260,7 +293,7 @@ void core_open(struct source *s, const char *path)
 {
 	static const struct source_ops ops = {
 		.read = read_memory, .each_mapping = each_mapping,
-		.each_thread = each_thread, .stop = stop, .call = call, .report = report,
+		.each_thread = each_thread, .stop = stop, .call = call, .open_mapped = open_mapped, .report = report,
 	};
 	struct core *core = calloc(1, sizeof(*core));
 	struct stat file;

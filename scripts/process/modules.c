@@ -13,6 +13,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "debuginfo.h"
 #include "program.h"
 #include "text.h"
 
@@ -27,6 +28,7 @@ struct object {
 	bool in_memory;			/* its ELF header is, so that it can be read; the loader needs no header */
 	Elf64_Ehdr header;
 	uint64_t bias;			/* what the loader has added to the addresses in the file */
+	bool is_cut;			/* memory ended before a part that was copied */
 };
 
 static bool read_part(const struct object *o, unsigned number, Elf64_Phdr *ret)
@@ -49,28 +51,31 @@ static void find_object(struct object *o, uint64_t base)
 	}
 }
 
-/* Limits, in bytes, because the headers in a process's memory may promise any size, and one part many times. */
-enum { FILE_MOST = 1 << 30, COPIED_MOST = 1 << 30 };
-
 /*
- * Copy a part of the object to its place in the file; the memory may end early.  *copied: how many bytes were copied of
- * all parts.
+ * Limits, in bytes, because the headers in a process's memory may promise any size, and one part many times: the size
+ * of a copy, which may have holes, what is copied of notes, and what is copied of all objects of the process.
  */
-static bool copy_part(int fd, const struct object *o, const Elf64_Phdr *part, uint64_t *copied)
+enum { FILE_MOST = 1 << 30, NOTES_MOST = 1 << 20, COPIED_MOST = 256 << 20 };
+static uint64_t left;			/* of COPIED_MOST */
+
+/* Copy a part of the object to its place in the file; the memory may end early.  *room: how many bytes may be copied. */
+static bool copy_part(int fd, struct object *o, const Elf64_Phdr *part, uint64_t *room)
 {
 	static char buffer[64 * 4096];
 
-	if (part->p_offset > FILE_MOST || part->p_filesz > COPIED_MOST - *copied)
+	if (part->p_offset > FILE_MOST || part->p_filesz > *room)
 		return false;
-	*copied += part->p_filesz;
+	*room -= part->p_filesz;
 	for (uint64_t at = 0; at < part->p_filesz; at += sizeof(buffer)) {
 		const size_t wanted = MIN(sizeof(buffer), part->p_filesz - at);
 		const size_t got = source_read_up_to(source, o->bias + part->p_vaddr + at, buffer, wanted);
 
 		if (pwrite(fd, buffer, got, (off_t)(part->p_offset + at)) != (ssize_t)got)
 			return false;
-		if (got < wanted)
+		if (got < wanted) {
+			o->is_cut = true;
 			break;
+		}
 	}
 	return true;
 }
@@ -79,23 +84,26 @@ static bool copy_part(int fd, const struct object *o, const Elf64_Phdr *part, ui
  * Make a file of the object's parts of this type: PT_LOAD for all, PT_NOTE for the build id only, as reading makes
  * pages resident.  The file has no sections; libdwfl needs none.  Returns its descriptor, or -1.
  */
-static int copy_object(const struct object *o, uint32_t type)
+static int copy_object(struct object *o, uint32_t type)
 {
 	const int fd = o->in_memory ? memfd_create("fiberize", MFD_CLOEXEC) : -1;
 	Elf64_Ehdr header = o->header;
 	Elf64_Phdr part;
-	uint64_t copied = 0;
+	uint64_t room = type == PT_LOAD ? left : NOTES_MOST;
 	bool good = fd >= 0 && header.e_phoff <= FILE_MOST;
 
+	o->is_cut = false;
 	for (unsigned i = 0; good && i < header.e_phnum; i++)
 		good = read_part(o, i, &part) &&
 		       pwrite(fd, &part, sizeof(part), (off_t)(header.e_phoff + i * sizeof(part))) ==
 			       (ssize_t)sizeof(part) &&
-		       (part.p_type != type || copy_part(fd, o, &part, &copied));
+		       (part.p_type != type || copy_part(fd, o, &part, &room));
 	header.e_shoff = 0;
 	header.e_shnum = header.e_shstrndx = 0;
-	if (good && pwrite(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header))
+	if (good && pwrite(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header)) {
+		left = type == PT_LOAD ? room : left;
 		return fd;
+	}
 	if (fd >= 0)
 		close(fd);
 	return -1;
@@ -130,22 +138,6 @@ static bool find_line(uint64_t base, struct line *ret)
 	return found;
 }
 
-/* Open a regular file only: opening a device or a FIFO may do something. */
-static int open_regular(const char *path)
-{
-	char again[32];
-	struct stat st;
-	const int fd = open(path, O_PATH | O_CLOEXEC);
-	int file = -1;
-
-	snprintf(again, sizeof(again), "/proc/self/fd/%d", fd);
-	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-		file = open(again, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0)
-		close(fd);
-	return file;
-}
-
 /* The build id of an ELF file; copies at most size bytes. Returns how many, 0: it has none. */
 static size_t build_id(int fd, void *id, size_t size)
 {
@@ -162,19 +154,27 @@ static size_t build_id(int fd, void *id, size_t size)
 	return (size_t)length;
 }
 
+/* The build id in the object's memory, like build_id(). */
+static size_t mapped_id(struct object *o, void *id, size_t size)
+{
+	const int notes = copy_object(o, PT_NOTE);
+	const size_t length = notes >= 0 ? build_id(notes, id, size) : 0;
+
+	if (notes >= 0)
+		close(notes);
+	return length;
+}
+
 /*
  * Is fd the mapped file?  Some file systems (btrfs, overlayfs) show another device in /proc/PID/maps than
  * fstat() does, so the build id comes first.
  */
-static bool is_mapped_file(int fd, const struct object *o, const struct line *line)
+static bool is_mapped_file(int fd, struct object *o, const struct line *line)
 {
-	const int notes = copy_object(o, PT_NOTE);
 	char ours[64], theirs[64];
-	const size_t length = notes >= 0 ? build_id(notes, theirs, sizeof(theirs)) : 0;
+	const size_t length = mapped_id(o, theirs, sizeof(theirs));
 	struct stat st;
 
-	if (notes >= 0)
-		close(notes);
 	if (length)
 		return build_id(fd, ours, sizeof(ours)) == length && memcmp(ours, theirs, length) == 0;
 	return fstat(fd, &st) == 0 && st.st_ino == line->inode &&
@@ -182,7 +182,7 @@ static bool is_mapped_file(int fd, const struct object *o, const struct line *li
 }
 
 /* The descriptor of the file in which the object is, or -1. */
-static int open_file(const char *name, const struct object *o)
+static int open_object(const char *name, struct object *o)
 {
 	const int reader = source->program->reader;
 	struct line line;
@@ -199,7 +199,7 @@ static int open_file(const char *name, const struct object *o)
 
 		if (size < 0)
 			return -1;
-		fd = open_regular(path);
+		fd = source_open_file(path);
 		free(path);
 		if (fd >= 0 && (way == 0 || is_mapped_file(fd, o, &line)))
 			return fd;
@@ -223,7 +223,7 @@ static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwar
 	if (*name != '/')
 		return dwfl_linux_proc_find_elf(module, userdata, name, base, file_name, elf);
 	find_object(&object, base);
-	fd = open_file(name, &object);
+	fd = open_object(name, &object);
 	/* Data is mapped, too, and code that the program has made: no file is missing then. */
 	if (fd < 0 && object.in_memory) {
 		*userdata = text;
@@ -233,15 +233,35 @@ static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwar
 	return fd;
 }
 
-/* libdwfl has already taken the file of the name if it has the build id in the core file. */
+/* The same for a core file, in which an object is only as far as it was dumped. */
 static int find_elf_of_core(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, char **file_name,
 			    Elf **elf)
 {
-	static char text[] = "its file is gone, or another one by now: functions of it have no names, and stacks may end there";
-	const int fd = dwfl_build_id_find_elf(module, userdata, name, base, file_name, elf);
+	static char no_names[] = "its file is gone, or another one by now: functions of it have no names, and stacks may end there";
+	static char exported[] = "its file is gone, or another one by now: only exported functions of it have names";
+	struct object object;
+	unsigned char id[64];
+	size_t length;
+	int fd = *name == '/' ? source->ops->open_mapped(source, name) : -1;
 
-	if (fd < 0 && !*elf && *name == '/')
-		*userdata = text;
+	if (fd >= 0) {
+		*file_name = strdup(name);
+		return fd;
+	}
+	find_object(&object, base);
+	length = mapped_id(&object, id, sizeof(id));
+	if (length && dwfl_module_report_build_id(module, id, length, 0) == 0)
+		fd = dwfl_build_id_find_elf(module, userdata, name, base, file_name, elf);
+	if (fd >= 0 || *elf)
+		return fd;
+	fd = copy_object(&object, PT_LOAD);
+	if (fd >= 0 && object.is_cut) {
+		close(fd);
+		fd = -1;
+	}
+	if (*name == '/')
+		*userdata = fd < 0 ? no_names : exported;
+	*file_name = NULL;
 	return fd;
 }
 
@@ -250,18 +270,19 @@ const char *modules_open(const struct source *s, Dwfl **ret_dwfl)
 	static char *debug_path;
 	static const Dwfl_Callbacks live_callbacks = {
 		.find_elf = find_elf,
-		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.find_debuginfo = debuginfo_find,
 		.debuginfo_path = &debug_path,
 	};
 	static const Dwfl_Callbacks core_callbacks = {
 		.find_elf = find_elf_of_core,
-		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.find_debuginfo = debuginfo_find,
 		.debuginfo_path = &debug_path,
 	};
 	const char *why;
 	Dwfl *dwfl;
 
 	source = s;
+	left = COPIED_MOST;
 	dwfl = dwfl_begin(s->core ? &core_callbacks : &live_callbacks);
 	if (dwfl && s->ops->report(s, dwfl)) {
 		*ret_dwfl = dwfl;

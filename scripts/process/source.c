@@ -2,9 +2,13 @@
 #include "source.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/param.h>
+#include <sys/stat.h>
 #include <sys/user.h>
+#include <unistd.h>
 
 #define MEMBER(type, member) (offsetof(type, member) / sizeof(uint64_t))
 
@@ -106,4 +110,19 @@ size_t source_read_up_to(const struct source *s, uint64_t address, void *buffer,
 	while (read--)
 		done += pieces[read].size;
 	return done;
+}
+
+int source_open_file(const char *path)
+{
+	char again[32];
+	struct stat st;
+	const int fd = open(path, O_PATH | O_CLOEXEC);
+	int file = -1;
+
+	snprintf(again, sizeof(again), "/proc/self/fd/%d", fd);
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		file = open(again, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	return file;
 }

@@ -76,7 +76,12 @@ struct source_ops {
 	 * NULL: it is never known.
 	 */
 	bool (*call)(const struct source *s, int tid, struct system_call *ret_call);
-	/* Report the ELF objects of the process to libdwfl. If it returns false, dwfl_errmsg() tells why. */
+	/* Open a file that was mapped, if the path still has that file; else -1.  NULL: a live process, modules.c looks. */
+	int (*open_mapped)(const struct source *s, const char *path);
+	/*
+	 * Report the ELF objects of the process to libdwfl, each by its path or as "[vdso...".  If it returns false,
+	 * dwfl_errmsg() tells why.
+	 */
 	bool (*report)(const struct source *s, Dwfl *dwfl);
 };
 
@@ -96,6 +101,12 @@ size_t source_read_pieces(const struct source *s, const struct piece *pieces, si
  * Returns how many were read; at most PIECES_MOST pages.
  */
 size_t source_read_up_to(const struct source *s, uint64_t address, void *buffer, size_t size);
+
+/*
+ * Open a file to read it, by a path that a process chose.  Regular files only: opening a device or a FIFO may do
+ * something, and hang.  Returns its descriptor, or -1.
+ */
+int source_open_file(const char *path);
 
 /*
  * Open a live process by its pid, or a core file by its path.  live_open() returns the result of

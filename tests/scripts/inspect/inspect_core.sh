@@ -138,6 +138,11 @@ if [ -n "$core" ]; then
 	like 'a core file: bt with another file' '0 *wired_thread at *tangle.c:*' "$code $out"
 	same 'a core file: bt says it, once' "fiberize: $work/libfiberize.so: its file is gone, or another one by now: functions of it have no names, and stacks may end there" \
 		"$err"
+	rm libfiberize.so
+	must mkfifo libfiberize.so
+	run "$fiberize" bt --core "$core"
+	like 'a core file: bt with a FIFO' '0 *wired_thread at *tangle.c:*' "$code $out"
+	same 'a core file: nothing is of a FIFO' '' "$("$fiberize" ps --core --json "$core" | jq -r "$reasons")"
 	rm "$core"
 fi
 

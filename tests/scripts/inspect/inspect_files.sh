@@ -9,7 +9,7 @@
 . "$(dirname "$0")/../../lib/judge.inc"
 # shellcheck source=tests/lib/target.inc
 . "$(dirname "$0")/../../lib/target.inc"
-need jq unshare setpriv chroot
+need jq unshare setpriv chroot strip objcopy mkfifo
 if [ "$(id -u)" != 0 ] || ! unshare --mount true 2>/dev/null; then
 	skip 'files of a container' 'not permitted here: it needs CAP_SYS_ADMIN'
 	finish
@@ -94,6 +94,70 @@ fi
 yes 'the process goes on' settled
 stop
 
+# ---- debug information
+
+# What libdwfl knows a program by is gone: its names, and its build id.
+must strip --strip-all --remove-section=.note.gnu.build-id -o "$work/stripped" "$helpers/waiters"
+
+# unnamed NAME [COMMAND...]: by COMMAND, bt has the frames of the program, without names
+unnamed()
+{
+	local name=$1
+	shift
+	run "$@" "$fiberize" bt "$pid" "$tid"
+	like "$name: bt" "0 thread $tid \"awaits\"*pthread_cond_wait *[0-9a-f] \?\? in $work/*start_thread *" "$code $out"
+	same "$name: no name is of another file" '' "$(grep -e 'awaits at' -e waiters.c <<<"$out")"
+	run "$@" "$fiberize" ps --name awaits "$pid"
+	like "$name: ps" '0 *condition variable 0x*' "$code $out"
+	same "$name: ps has no name of another file" '' "$(grep '(cond)' <<<"$out")"
+}
+
+# A similar file has the name here, and names.
+must objcopy --remove-section=.note.gnu.build-id "$helpers/waiters" "$work/similar"
+hidden "$work/stripped" "$work/similar" "${nobody[@]}"
+for name in program.debug .debug/program .debug/program.debug; do
+	must mkdir -p "$work/place/.debug"
+	must cp "$work/similar" "$work/place/$name"
+done
+awaits
+unnamed 'stripped, and a similar file here' "${nobody[@]}"
+unnamed 'stripped, and a similar file here, root'
+stop
+
+# FIFOs have the names here that libdwfl would look for.
+hidden "$work/stripped" "$helpers/traced" "${nobody[@]}"
+for name in program program.debug '.debug/program' '.debug/program.debug' 'program (deleted)' 'program (deleted).debug'; do
+	must mkdir -p "$work/place/.debug"
+	rm -f "$work/place/$name"
+	must mkfifo "$work/place/$name"
+done
+awaits
+unnamed 'stripped, and FIFOs here' "${nobody[@]}"
+unnamed 'stripped, and FIFOs here, root'
+must rm "$work/there/program"
+unnamed 'stripped and removed, and FIFOs here' "${nobody[@]}"
+unnamed 'stripped and removed, and FIFOs here, root'
+stop
+
+# By .gnu_debuglink: only the file that has the CRC.
+must objcopy --only-keep-debug "$work/similar" "$work/linked.debug"
+must cp "$work/stripped" "$work/linked"
+(cd "$work" && must objcopy --add-gnu-debuglink=linked.debug linked) || exit 1
+start "$fiberize" "$work/linked"
+awaits
+sees 'debug link'
+must mkdir "$work/.debug"
+must mv "$work/linked.debug" "$work/.debug"
+sees 'debug link, in .debug'
+must cp "$work/similar" "$work/linked.debug"
+sees 'debug link, in .debug, and another file of the name'
+echo >>"$work/.debug/linked.debug"
+unnamed 'debug link, and files with another CRC'
+rm "$work/linked.debug"
+must mkfifo "$work/linked.debug"
+unnamed 'debug link, and a FIFO'
+stop
+
 hidden "$helpers/traced" "$helpers/waiters"
 run "$fiberize" trace --summary --seconds 1 "$pid"
 like 'another mount namespace: trace' '* usleep *user space * sleeps at traced.c:*' "$out"
@@ -102,12 +166,17 @@ rm -f /tmp/traced.*
 
 # ---- another root directory
 
-must mkdir "$work/jail"
-must cp "$library" "$helpers/waiters" "$(command -v env)" "$work/jail"
-while read -r file; do
-	must mkdir -p "$work/jail$(dirname "$file")"
-	must cp -L "$file" "$work/jail$file"
-done < <(ldd "$helpers/waiters" "$library" "$(command -v env)" | grep -o '/[^ ]*lib[^ ]*\.so[^ ]*' | grep -v ':$' | sort -u)
+build_jail()
+{
+	must mkdir "$work/jail"
+	must cp "$library" "$helpers/waiters" "$(command -v env)" "$work/jail"
+	while read -r file; do
+		must mkdir -p "$work/jail$(dirname "$file")"
+		must cp -L "$file" "$work/jail$file"
+	done < <(ldd "$helpers/waiters" "$library" "$(command -v env)" | grep -o '/[^ ]*lib[^ ]*\.so[^ ]*' | grep -v ':$' | sort -u)
+}
+
+build_jail
 jail=(chroot --userspec=65534:0 "$work/jail" /env LD_PRELOAD=/libfiberize.so /waiters)
 start "${jail[@]}"
 awaits
@@ -116,5 +185,21 @@ stop
 start unshare --mount "${jail[@]}"
 awaits
 sees 'chroot in another mount namespace' "${nobody[@]}"
+stop
+
+# ---- all files are removed
+
+start "${jail[@]}"
+awaits
+run "$fiberize" bt "$pid" "$tid"
+frames=$(addresses)
+must rm -r "$work/jail"
+run "${nobody[@]}" "$fiberize" bt "$pid" "$tid"
+like 'all files are removed: bt' "0 thread $tid \"awaits\"*[0-9a-f] pthread_cond_wait in *" "$code $out"
+same 'all files are removed: the same frames' "$(sort -u <<<"$frames")" "$(addresses | sort -u)"
+yes 'all files are removed: it is said' grep -q '/waiters (deleted): its file is gone' "$work/err"
+run "$fiberize" bt "$pid" "$tid"
+same 'all files are removed, root: the same frames' "$(sort -u <<<"$frames")" "$(addresses | sort -u)"
+yes 'the process goes on' settled
 stop
 finish
