@@ -3,6 +3,7 @@
 
 #include <dwarf.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "scripts/process/modules.h"
 #include "scripts/process/say.h"
@@ -122,6 +123,25 @@ void unwind_stopped(struct unwinder *u)
 	dwfl_getthread_frames(u->dwfl, ONLY_THREAD, one_frame, u);
 }
 
+/*
+ * An ELF object of this CPU: only libdwfl's tables for the CPU are taken from it.  Without it, libdwfl takes them from
+ * the first object of the process that was not removed, and there may be none.
+ */
+static Elf *of_this_cpu(void)
+{
+	static Elf *elf;
+	const int fd = elf ? -1 : source_open_file("/proc/self/exe");
+
+	if (fd < 0)
+		return elf;
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	if (elf)
+		elf_cntl(elf, ELF_C_FDDONE);
+	close(fd);
+	return elf;
+}
+
 const char *unwinder_try(struct unwinder *u, const struct target *t)
 {
 	static const Dwfl_Thread_Callbacks thread_callbacks = {
@@ -136,7 +156,8 @@ const char *unwinder_try(struct unwinder *u, const struct target *t)
 	why = modules_open(&t->source, &u->dwfl);
 	if (why)
 		return why;
-	if (dwfl_attach_state(u->dwfl, NULL, target_is_core(t) ? t->source.pid : target_reader(t), &thread_callbacks, u))
+	if (dwfl_attach_state(u->dwfl, of_this_cpu(), target_is_core(t) ? t->source.pid : target_reader(t), &thread_callbacks,
+			      u))
 		return NULL;
 	why = dwfl_errmsg(-1);
 	dwfl_end(u->dwfl);
