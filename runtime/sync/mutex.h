@@ -28,6 +28,9 @@ enum fz_mutex_type {
 	FZ_MUTEX_ADAPTIVE,
 };
 
+/* A bit of kind: glibc's mutex, whose word `lock` has the kernel's tid of the owner. */
+enum { FZ_MUTEX_ROBUST = 16 };
+
 /* Robust, priority-inheriting, priority-protected and shared mutexes are libc's. */
 static inline bool fz_mutex_is_ours(const struct fz_mutex *m)
 {

@@ -6,6 +6,7 @@
 
 #include <linux/futex.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 
 enum form {
@@ -81,36 +82,74 @@ static const struct named *named_of(long number)
 	return NULL;
 }
 
-/*
- * Tell what a thread waits for that sleeps in a futex call of libc. Two cases are known by the call's
- * operation: pthread_join() of a native thread (not a private futex; its word is that thread's tid), and
- * a mutex with priority inheritance (its word has the owner's tid).
- */
-static void in_futex(const struct target *t, const struct system_call *call, struct wait_facts *w)
+/* What a mutex's word says of its owner: the kernel's tid.  A tid of no thread of the process is another process's. */
+static void owned_by(const struct fibers *all, uint32_t word, struct wait_facts *w)
 {
-	const uint64_t word = call->arguments[0], value = call->arguments[2];
-	uint32_t owner;
+	const int tid = (int)(word & FUTEX_TID_MASK);
+	const struct fiber *owner = fibers_by_tid(all, tid);
 
-	w->address = word;
-	if (!target_read(t, word, &owner, sizeof(owner)))
+	w->kind = "mutex";
+	w->owner = owner ? owner->tid : tid;
+	w->is_elsewhere = !owner;
+	w->by_threads = owner && !w->has_deadline;
+}
+
+/*
+ * Is this the word of a robust mutex, for which libc waits in the kernel?  Any other word can have such a value;
+ * but a mutex names its owner at another place, too.
+ */
+static bool is_robust(const struct target *t, uint64_t address, uint32_t word)
+{
+	const uint32_t owner = word & FUTEX_TID_MASK;
+
+	return word & FUTEX_WAITERS && owner && owner == target_field_at(t, ENTRY_mutex_owner, address) &&
+	       target_field_at(t, ENTRY_mutex_kind, address) & target_value(t, ENTRY_mutex_robust);
+}
+
+/* The native thread in whose record of libc's this word is the tid, which the kernel clears at the thread's end; or NULL. */
+static const struct fiber *joined(const struct target *t, const struct fibers *all, uint64_t address, uint32_t word)
+{
+	const struct fiber *f = fibers_by_tid(all, (int)word);
+
+	return f && f->state == STATE_NATIVE && f->address &&
+	       f->address - target_root(t, ENTRY_layout_record) + target_root(t, ENTRY_layout_tid) == address ? f : NULL;
+}
+
+/*
+ * Tell what a thread waits for that sleeps in a futex call.  The thread that can end the wait is known if it is libc's
+ * call for pthread_join() of a native thread, or for a robust or a priority-inheriting mutex.  Any other call is a
+ * futex: libc's locks that are shared with other processes do not tell of which process their owner is.
+ */
+static void in_futex(const struct target *t, const struct fibers *all, const struct system_call *call,
+		     struct wait_facts *w)
+{
+	const uint64_t address = call->arguments[0], expected = call->arguments[2];
+	const struct fiber *other;
+	uint32_t word;
+
+	w->address = address;
+	w->has_deadline = call->arguments[3] != 0;
+	if (!target_read(t, address, &word, sizeof(word)))
 		return;
 	switch (call->arguments[1] & ~(uint64_t)FUTEX_CLOCK_REALTIME) {
-	case FUTEX_WAIT_BITSET:
-		if (value != owner || !owner)
+	case FUTEX_WAIT: case FUTEX_WAIT_BITSET:
+		if ((uint32_t)expected != word || !word)
 			return;
-		w->kind = "join";
-		w->address = 0;
-		w->owner = (int)owner;
+		other = joined(t, all, address, word);
+		if (other) {
+			w->kind = "join";
+			w->address = 0;
+			w->owner = other->tid;
+			w->by_threads = !w->has_deadline;
+		} else if (is_robust(t, address, word)) {
+			owned_by(all, word, w);
+		}
 		break;
 	case FUTEX_LOCK_PI: case FUTEX_LOCK_PI | FUTEX_PRIVATE_FLAG:
 	case FUTEX_LOCK_PI2: case FUTEX_LOCK_PI2 | FUTEX_PRIVATE_FLAG:
-		w->kind = "mutex";
-		w->owner = (int)(owner & FUTEX_TID_MASK);
+		owned_by(all, word, w);
 		break;
-	default:
-		return;
 	}
-	w->by_threads = true;
 }
 
 static bool call_of(const struct target *t, const struct fiber *f, const struct registers *stopped,
@@ -121,6 +160,20 @@ static bool call_of(const struct target *t, const struct fiber *f, const struct 
 	return f->kernel_tid && t->source.ops->call && t->source.ops->call(&t->source, f->kernel_tid, ret);
 }
 
+/*
+ * After a stop, and after a signal that nobody handles, the kernel goes on with a call by restart_syscall(), and does
+ * not tell with which.  The arguments are those of the call, so its kernel function is enough to know a futex().
+ */
+static bool is_restarted(const struct target *t, const struct fiber *f, struct system_call *call)
+{
+	if (call->number != SYS_restart_syscall)
+		return false;
+	if (target_is_core(t) || strncmp(kernel_function(t->source.pid, f->kernel_tid), "futex_", 6) != 0)
+		return true;
+	call->number = SYS_futex;
+	return false;
+}
+
 bool wait_is_in_call(const struct target *t, const struct fiber *f)
 {
 	struct system_call call;
@@ -128,16 +181,19 @@ bool wait_is_in_call(const struct target *t, const struct fiber *f)
 	return call_of(t, f, NULL, &call);
 }
 
-void wait_read_call(const struct target *t, const struct fiber *f, const struct registers *stopped,
-		    struct wait_facts *w)
+void wait_read_call(const struct target *t, const struct fibers *all, const struct fiber *f,
+		    const struct registers *stopped, struct wait_facts *w)
 {
 	const struct named *found;
 	struct system_call call;
 
-	/* After a stop the kernel goes on with a call by restart_syscall(), and does not tell with which. */
-	if (!call_of(t, f, stopped, &call) || call.number == SYS_restart_syscall)
+	/* Before the call is read: if the number is the same later on, the thread is in this call still. */
+	if (!target_is_core(t))
+		w->times_run = task_usage(t->source.pid, f->kernel_tid).switches;
+	if (!call_of(t, f, stopped, &call) || is_restarted(t, f, &call))
 		return;
 	found = named_of(call.number);
+	w->is_in_call = true;
 	w->kind = found ? found->name : "system call";
 	if (!found)
 		w->call = (int)call.number;
@@ -149,7 +205,7 @@ void wait_read_call(const struct target *t, const struct fiber *f, const struct 
 		wait_take_fds(t, call.arguments[0], (unsigned)call.arguments[1], w);
 		break;
 	case FORM_FUTEX:
-		in_futex(t, &call, w);
+		in_futex(t, all, &call, w);
 		break;
 	case FORM_CHILD:
 		w->is_child = true;

@@ -39,30 +39,32 @@ static bool is_real(const struct graph *g, const struct target *t, size_t first)
 	size_t at = first;
 
 	do {
-		const struct fiber *f = &g->all->list[at];
-
-		if (target_field_at(t, ENTRY_fiber_wait, f->address) != f->wait)
+		if (!wait_goes_on(t, &g->all->list[at], &g->facts[at]))
 			return false;
 		at = graph_owner(g, at);
 	} while (at != first && at != SIZE_MAX);
 	return at == first;
 }
 
+/* Does the thread wait, without a deadline? */
+static bool may_last(const struct graph *g, size_t i)
+{
+	return *g->facts[i].kind && !g->facts[i].has_deadline;
+}
+
 size_t graph_deadlocks(const struct graph *g, const struct target *t, graph_visit *found, void *arg)
 {
-	const struct fiber *list = g->all->list;
 	uint32_t *visited = zeros(g->all->count, sizeof(*visited));
 	size_t circles = 0;
 
 	for (size_t i = 0; i < g->all->count; i++) {
 		size_t at = i;
 
-		while (at != SIZE_MAX && !visited[at] && *g->facts[at].kind && list[at].deadline < 0) {
+		while (at != SIZE_MAX && !visited[at] && may_last(g, at)) {
 			visited[at] = (uint32_t)i + 1;
 			at = graph_owner(g, at);
 		}
-		if (at == SIZE_MAX || visited[at] != (uint32_t)i + 1 || !*g->facts[at].kind ||
-		    list[at].deadline >= 0 || !is_real(g, t, at))
+		if (at == SIZE_MAX || visited[at] != (uint32_t)i + 1 || !may_last(g, at) || !is_real(g, t, at))
 			continue;
 		circles++;
 		found(g, at, arg);

@@ -206,7 +206,7 @@ static void read_process(struct ps *ps)
 	if (!ps->facts)
 		die(EXIT_OTHER, "no memory for %zu threads", ps->all.count);
 	for (size_t i = 0; i < ps->all.count; i++)
-		wait_read(ps->target, &ps->all.list[i], &ps->facts[i]);
+		wait_read(ps->target, &ps->all, &ps->all.list[i], &ps->facts[i]);
 	sleepers_read(ps->target, &ps->all, &ps->sleepers);
 }
 

@@ -154,15 +154,15 @@ static void others(const struct target *t, const struct fiber *f, struct wait_fa
 	w->by_threads = p->by != BY_EVENT;
 }
 
-static void read_facts(const struct target *t, const struct fiber *f, const struct registers *stopped,
-		       struct wait_facts *w)
+static void read_facts(const struct target *t, const struct fibers *all, const struct fiber *f,
+		       const struct registers *stopped, struct wait_facts *w)
 {
 	const uint64_t kind = f->waits_for;
 
-	*w = (struct wait_facts){ .kind = "", .fd = -1 };
+	*w = (struct wait_facts){ .kind = "", .fd = -1, .has_deadline = f->deadline >= 0 };
 	if (!f->waits) {
 		if (*f->in_kernel || target_is_core(t))
-			wait_read_call(t, f, stopped, w);
+			wait_read_call(t, all, f, stopped, w);
 		return;
 	}
 	others(t, f, w);
@@ -179,13 +179,24 @@ static void read_facts(const struct target *t, const struct fiber *f, const stru
 		lock(t, f, w, ENTRY_rwlock_read_key, ENTRY_rwlock_writer);
 	else if (kind == target_value(t, ENTRY_for_write_lock))
 		lock(t, f, w, ENTRY_rwlock_write_key, ENTRY_rwlock_writer);
-	if (f->deadline >= 0)
+	if (w->has_deadline)
 		w->by_threads = false;
 }
 
-void wait_read(const struct target *t, const struct fiber *f, struct wait_facts *w)
+void wait_read(const struct target *t, const struct fibers *all, const struct fiber *f, struct wait_facts *w)
 {
-	read_facts(t, f, NULL, w);
+	read_facts(t, all, f, NULL, w);
+}
+
+bool wait_goes_on(const struct target *t, const struct fiber *f, const struct wait_facts *w)
+{
+	if (target_is_core(t))
+		return true;
+	if (f->address && target_field_at(t, ENTRY_fiber_wait, f->address) != f->wait)
+		return false;
+	/* A thread that has not run since is in the same call. */
+	return !w->is_in_call || (wait_is_in_call(t, f) &&
+				  task_usage(t->source.pid, f->kernel_tid).switches == w->times_run);
 }
 
 const char *wait_kind(const struct target *t, unsigned waits_for)
@@ -324,7 +335,7 @@ static void add_owner(const struct fibers *all, struct words *w, const struct wa
 	add(w, all->hex ? "%#x" : "%d", (unsigned)facts->owner);
 	if (owner && *owner->name)
 		add(w, " \"%s\"", owner->name);
-	if (!owner && all->has_natives)
+	if (!owner && all->has_natives && !facts->is_elsewhere)
 		add(w, ", which has ended");
 }
 
@@ -350,9 +361,9 @@ void wait_tell(const struct target *t, const struct fibers *all, const struct fi
 		add_owner(all, &w, facts);
 	if (facts->readers)
 		add(&w, ", held by %u reader%s", facts->readers, fz_plural(facts->readers));
-	if (f->waits && f->deadline >= 0 && target_is_core(t))
+	if (facts->has_deadline && (!f->waits || target_is_core(t)))
 		add(&w, ", with a deadline");
-	else if (f->waits && f->deadline >= 0)
+	else if (facts->has_deadline)
 		add(&w, ", for %.3f s more", f->deadline);
 	text_clean(text);
 }
@@ -360,6 +371,6 @@ void wait_tell(const struct target *t, const struct fibers *all, const struct fi
 void wait_of(const struct target *t, const struct fibers *all, const struct fiber *f,
 	     const struct registers *stopped, struct wait *w)
 {
-	read_facts(t, f, stopped, &w->facts);
+	read_facts(t, all, f, stopped, &w->facts);
 	wait_tell(t, all, f, &w->facts, w->text, sizeof(w->text));
 }

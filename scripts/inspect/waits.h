@@ -22,6 +22,10 @@ struct wait_facts {
 	int fds[3];			/* the first three of these */
 	bool is_child;			/* it waits for a child */
 	bool by_threads;		/* only another thread of the process ends the wait */
+	bool has_deadline;
+	bool is_elsewhere;		/* the owner is no thread of the process */
+	bool is_in_call;		/* it waits in the kernel, in a system call */
+	uint64_t times_run;		/* if is_in_call: how often its kernel thread has got a CPU */
 };
 
 struct wait {
@@ -29,7 +33,9 @@ struct wait {
 	char text[256];			/* the facts in words */
 };
 
-void wait_read(const struct target *t, const struct fiber *f, struct wait_facts *ret_facts);
+/* all has the native threads, too (natives_add). */
+void wait_read(const struct target *t, const struct fibers *all, const struct fiber *f,
+	       struct wait_facts *ret_facts);
 void wait_tell(const struct target *t, const struct fibers *all, const struct fiber *f,
 	       const struct wait_facts *facts, char *text, size_t size);
 
@@ -38,9 +44,12 @@ void wait_tell(const struct target *t, const struct fibers *all, const struct fi
  * not tell.  A live thread must sleep.  stopped: the registers with which it has just stopped, or NULL; once it goes on
  * it makes its call anew, and for a moment is in none.  wait_is_in_call(): is it in one?
  */
-void wait_read_call(const struct target *t, const struct fiber *f, const struct registers *stopped,
-		    struct wait_facts *facts);
+void wait_read_call(const struct target *t, const struct fibers *all, const struct fiber *f,
+		    const struct registers *stopped, struct wait_facts *facts);
 bool wait_is_in_call(const struct target *t, const struct fiber *f);
+
+/* Is the thread, whose facts were read, still in that wait?  True of each thread of a core file. */
+bool wait_goes_on(const struct target *t, const struct fiber *f, const struct wait_facts *facts);
 
 /* Take the arguments of poll(), and those of waitid(). */
 void wait_take_fds(const struct target *t, uint64_t fds, unsigned count, struct wait_facts *facts);

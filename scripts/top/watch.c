@@ -190,7 +190,7 @@ const char *watch_detail(const struct watch *w, size_t thread)
 		return p->details[thread];
 	if (w->end)
 		return p->kinds[thread];
-	wait_read(w->target, f, &facts);
+	wait_read(w->target, &p->all, f, &facts);
 	ps_detail(w->target, &p->all, f, &facts, text, sizeof(text));
 	if (target_end(w->target))
 		return p->kinds[thread];

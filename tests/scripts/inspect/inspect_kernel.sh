@@ -1,0 +1,96 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+#
+# tests/scripts/inspect/inspect_kernel.sh - "fiberize ps" of threads that wait in the kernel in futex calls: which of these
+# are mutexes and joins, who has the mutex, and which threads are in a deadlock.
+
+# shellcheck source=tests/lib/judge.inc
+. "$(dirname "$0")/../../lib/judge.inc"
+# shellcheck source=tests/lib/target.inc
+. "$(dirname "$0")/../../lib/target.inc"
+need jq
+
+# ask FILTER: of what "fiberize ps" has found
+ask()
+{
+	jq -r "$1" <<<"$out"
+}
+
+# waiting COUNT: do so many threads wait for each other?  Sets out to what "fiberize ps" says.
+waiting()
+{
+	run "$fiberize" ps --json "$pid"
+	[ "$(ask '[.threads[] | select(.waits_for | IN("futex", "mutex", "join", "semaphore"))] | length')" = "$1" ]
+}
+
+# tells NAME PATTERN: what does the thread of this name wait for?
+tells()
+{
+	like "$backend: $1" "$2" "$(jq -r --arg name "$1" '.threads[] | select(.name == $name).detail' <<<"$out")"
+}
+
+# circles: the names of the threads of each deadlock
+circles()
+{
+	# shellcheck disable=SC2016 # jq's variables
+	ask '. as $all | [.deadlocks[] | map(. as $tid | $all.threads[] | select(.tid == $tid).name) | sort | join(" ")] | join(", ")'
+}
+
+# looked_at HOW COUNT: a program of which COUNT threads wait
+looked_at()
+{
+	# shellcheck disable=SC2086 # a word or none
+	start "$fiberize" --backend "$backend" "$helpers/in_kernel" $1
+	must eventually waiting "$2"
+}
+
+each_kind()
+{
+	local owner
+	looked_at '' 13
+	tells word 'futex 0x* (word)*'
+	tells itself 'futex 0x* (own_tid)*'
+	tells reads 'futex 0x*'
+	tells has-lock 'semaphore 0x*'
+	owner=$(ask '.threads[] | select(.name == "has-inheriting").tid')
+	tells inherits "mutex 0x* (inheriting), held by $owner \"has-inheriting\"*"
+	same "$backend: the owner of a priority-inheriting mutex" "$owner" "$(ask '.threads[] | select(.name == "inherits").owner')"
+	owner=$(ask '.threads[] | select(.name == "has-robust").tid')
+	tells takes-robust "mutex 0x* (first), held by $owner \"has-robust\"*"
+	tells takes-in-time "mutex 0x* (first), held by $owner \"has-robust\", with a deadline*"
+	owner=$(ask '.threads[] | select(.name == "native").tid')
+	tells joins "join, of $owner \"native\"*"
+	tells joins-in-time "join, of $owner \"native\", with a deadline*"
+	same "$backend: no deadlock" '' "$(circles)"
+	stop
+}
+
+deadlocks()
+{
+	looked_at robust 3
+	same "$backend: robust mutexes: a deadlock" 'takes-first takes-second' "$(circles)"
+	same "$backend: robust mutexes: all asleep" true "$(ask .all_asleep)"
+	run "$fiberize" ps "$pid"
+	like "$backend: robust mutexes: in words" '*deadlock:*waits for mutex 0x* (second), held by * "takes-second"*' "$out"
+	run "$fiberize" ps --tree "$pid"
+	like "$backend: robust mutexes: the tree" '*takes-*  mutex 0x*held by*' "$out"
+	stop
+	looked_at again 2
+	same "$backend: a robust mutex that it has: a deadlock" takes-twice "$(circles)"
+	stop
+	looked_at timed 3
+	same "$backend: one in time: no deadlock" '' "$(circles)"
+	same "$backend: one in time: not all asleep" false "$(ask .all_asleep)"
+	stop
+	looked_at other 2
+	same "$backend: another process has it: not all asleep" false "$(ask .all_asleep)"
+	like "$backend: another process has it" '*held by [1-9]*' "$(ask '.threads[] | select(.main).detail')"
+	same "$backend: another process has it: nobody has ended" 0 "$(grep -c 'has ended' <<<"$out")"
+	stop
+}
+
+for backend in uring epoll; do
+	each_kind
+	deadlocks
+done
+finish

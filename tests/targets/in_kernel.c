@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tests/targets/in_kernel.c - threads that wait in futex calls of the kernel, on purpose or inside libc.
+ *
+ *	in_kernel		a word that no thread has to do with, a word with the waiter's own tid, a lock shared with
+ *				other processes, robust and priority-inheriting mutexes, the end of a native thread; no deadlock.
+ *				prints "ready" once the threads have been made, and goes on until killed
+ *	in_kernel robust	a deadlock of two threads by robust mutexes, and nothing else
+ *	in_kernel again		a thread locks the robust mutex that it has
+ *	in_kernel timed		as robust, but one of the waits has a deadline: there is no deadlock
+ *	in_kernel other		another process has the robust mutex
+ */
+#define _GNU_SOURCE
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static pthread_mutex_t first, second, inheriting;
+static pthread_rwlock_t rwlock;
+static pthread_barrier_t both_hold;
+static pthread_t native;
+static sem_t held, never;
+static uint32_t word = 3, own_tid;
+static const char *how;
+
+static struct timespec late(void)
+{
+	return (struct timespec){ time(NULL) + 100000, 0 };
+}
+
+static void *sleeps(void *arg)
+{
+	sem_wait(&never);
+	return arg;
+}
+
+/* The name that it gives itself is not late. */
+static void *is_native(void *arg)
+{
+	pthread_setname_np(pthread_self(), "native");
+	return sleeps(arg);
+}
+
+static void *has_lock(void *arg)
+{
+	pthread_rwlock_wrlock(&rwlock);
+	sem_post(&held);
+	return sleeps(arg);
+}
+
+static void *has_inheriting(void *arg)
+{
+	pthread_mutex_lock(&inheriting);
+	sem_post(&held);
+	return sleeps(arg);
+}
+
+static void *has_robust(void *arg)
+{
+	pthread_mutex_lock(&first);
+	sem_post(&held);
+	return sleeps(arg);
+}
+
+static void *waits_for_word(void *arg)
+{
+	syscall(SYS_futex, &word, FUTEX_WAIT, word, NULL, NULL, 0);
+	return arg;
+}
+
+static void *waits_for_itself(void *arg)
+{
+	own_tid = (uint32_t)gettid();
+	syscall(SYS_futex, &own_tid, FUTEX_WAIT, own_tid, NULL, NULL, 0);
+	return arg;
+}
+
+static void *reads(void *arg)
+{
+	pthread_rwlock_rdlock(&rwlock);
+	return arg;
+}
+
+static void *inherits(void *arg)
+{
+	pthread_mutex_lock(&inheriting);
+	return arg;
+}
+
+static void *takes_robust(void *arg)
+{
+	pthread_mutex_lock(&first);
+	return arg;
+}
+
+static void *takes_in_time(void *arg)
+{
+	const struct timespec until = late();
+
+	pthread_mutex_timedlock(&first, &until);
+	return arg;
+}
+
+static void *joins(void *arg)
+{
+	pthread_join(native, NULL);
+	return arg;
+}
+
+static void *joins_in_time(void *arg)
+{
+	const struct timespec until = late();
+
+	pthread_timedjoin_np(native, NULL, &until);
+	return arg;
+}
+
+static void *takes_first(void *arg)
+{
+	pthread_mutex_lock(&first);
+	pthread_barrier_wait(&both_hold);
+	pthread_mutex_lock(&second);
+	return arg;
+}
+
+static void *takes_second(void *arg)
+{
+	const struct timespec until = late();
+
+	pthread_mutex_lock(&second);
+	pthread_barrier_wait(&both_hold);
+	if (strcmp(how, "timed") == 0)
+		pthread_mutex_timedlock(&first, &until);
+	else
+		pthread_mutex_lock(&first);
+	return arg;
+}
+
+static void *takes_twice(void *arg)
+{
+	pthread_mutex_lock(&first);
+	pthread_mutex_lock(&first);
+	return arg;
+}
+
+static pthread_t make(void *(*start)(void *), const char *name, const pthread_attr_t *attr)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, attr, start, NULL);
+	pthread_setname_np(thread, name);
+	return thread;
+}
+
+static void make_attributes(pthread_mutexattr_t *robust, pthread_mutexattr_t *inherit)
+{
+	pthread_mutexattr_init(robust);
+	pthread_mutexattr_setrobust(robust, PTHREAD_MUTEX_ROBUST);
+	pthread_mutexattr_init(inherit);
+	pthread_mutexattr_setprotocol(inherit, PTHREAD_PRIO_INHERIT);
+}
+
+static void make_each(void)
+{
+	pthread_attr_t attr;
+	cpu_set_t cpus;
+
+	make(has_lock, "has-lock", NULL);
+	make(has_inheriting, "has-inheriting", NULL);
+	make(has_robust, "has-robust", NULL);
+	for (int i = 0; i < 3; i++)
+		sem_wait(&held);
+	sched_getaffinity(0, sizeof(cpus), &cpus);
+	pthread_attr_init(&attr);
+	pthread_attr_setaffinity_np(&attr, sizeof(cpus), &cpus);
+	pthread_create(&native, &attr, is_native, NULL);
+	make(waits_for_word, "word", NULL);
+	make(waits_for_itself, "itself", NULL);
+	make(reads, "reads", NULL);
+	make(inherits, "inherits", NULL);
+	make(takes_robust, "takes-robust", NULL);
+	make(takes_in_time, "takes-in-time", NULL);
+	make(joins, "joins", NULL);
+	make(joins_in_time, "joins-in-time", NULL);
+}
+
+/* Before a thread is made: a child that locks a mutex which both processes have. */
+static void lock_elsewhere(pthread_mutexattr_t *attr)
+{
+	pthread_mutex_t *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int locked[2];
+	char byte;
+
+	pthread_mutexattr_setpshared(attr, PTHREAD_PROCESS_SHARED);
+	pthread_mutex_init(shared, attr);
+	if (pipe(locked) != 0)
+		_exit(1);
+	if (fork() == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pthread_mutex_lock(shared);
+		if (write(locked[1], "", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	if (read(locked[0], &byte, 1) != 1)
+		_exit(1);
+	make(sleeps, "a fiber", NULL);
+	puts("ready");
+	fflush(stdout);
+	pthread_mutex_lock(shared);
+}
+
+int main(int argc, char **argv)
+{
+	pthread_mutexattr_t robust, inherit;
+	pthread_rwlockattr_t shared;
+
+	how = argc > 1 ? argv[1] : "";
+	make_attributes(&robust, &inherit);
+	pthread_mutex_init(&first, &robust);
+	pthread_mutex_init(&second, &robust);
+	pthread_mutex_init(&inheriting, &inherit);
+	pthread_rwlockattr_init(&shared);
+	pthread_rwlockattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+	pthread_rwlock_init(&rwlock, &shared);
+	pthread_barrier_init(&both_hold, NULL, 2);
+	sem_init(&held, 0, 0);
+	sem_init(&never, 0, 0);
+	if (strcmp(how, "other") == 0) {
+		lock_elsewhere(&robust);
+	} else if (strcmp(how, "again") == 0) {
+		make(takes_twice, "takes-twice", NULL);
+	} else if (*how) {
+		make(takes_first, "takes-first", NULL);
+		make(takes_second, "takes-second", NULL);
+	} else {
+		make_each();
+	}
+	puts("ready");
+	fflush(stdout);
+	sem_wait(&never);
+	return 0;
+}
