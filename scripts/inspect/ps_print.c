@@ -264,10 +264,18 @@ static void put_threads(const struct ps *ps, const char *name, bool of_library)
 	printf(is_first ? "]" : "\n  ]");
 }
 
-void ps_print_json(const struct ps *ps)
+/* The deadlocks among all threads, also those that are not listed. */
+static void put_waits(const struct ps *ps)
 {
 	struct json_object *deadlocks = json_object_new_array();
 
+	graph_deadlocks(&ps->graph, ps->target, add_deadlock, deadlocks);
+	put_member("all_asleep", json_object_new_boolean(graph_all_asleep(&ps->graph)));
+	put_member("deadlocks", deadlocks);
+}
+
+void ps_print_json(const struct ps *ps)
+{
 	printf("{\n  \"pid\": %d", ps->target->source.pid);
 	put_member("processors", json_object_new_int64((int64_t)ps->all.processors));
 	put_member("open_processors", json_object_new_int64((int64_t)ps->all.open));
@@ -275,12 +283,10 @@ void ps_print_json(const struct ps *ps)
 	put_member("states", json_states(ps));
 	put_member("stopped_ms", seconds(ps->stop ? ps->stopped_ms : -1));
 	put_member("consistent", ps->stop ? json_object_new_boolean(ps->consistent) : NULL);
-	put_threads(ps, "threads", false);
-	put_threads(ps, "library_threads", true);
-	if (ps->facts) {
-		graph_deadlocks(&ps->graph, ps->target, add_deadlock, deadlocks);
-		put_member("all_asleep", json_object_new_boolean(graph_all_asleep(&ps->graph)));
+	if (!ps->count_only) {
+		put_threads(ps, "threads", false);
+		put_threads(ps, "library_threads", true);
+		put_waits(ps);
 	}
-	put_member("deadlocks", deadlocks);
 	puts("\n}");
 }

@@ -253,6 +253,8 @@ stop
 start "$fiberize" "$helpers/crowd" 20000
 threads --count
 same 'each is counted' '20001 20001' "$(ask '"\(.states.waits) \(.alive)"')"
+same '--count: says nothing of what it does not look for' 'alive open_processors pid processors states' \
+	"$(ask '[to_entries[] | select(.value != null).key] | sort | join(" ")')"
 if command -v strace >/dev/null; then
 	must strace -f -qq -e trace=process_vm_readv -o "$work/reads" "$fiberize" ps --count "$pid" >/dev/null
 	yes 'a system call reads many' [ "$(wc -l <"$work/reads")" -lt 1000 ]
