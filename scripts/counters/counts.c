@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "scripts/process/say.h"
+#include "scripts/process/tasks.h"
 #include "scripts/process/text.h"
 
 const char *const outcome_names[FZ_OUTCOMES] = {
@@ -209,6 +210,9 @@ bool counts_read(const struct counts_source *s, struct counts *c)
 		return false;
 	memset(c, 0, sizeof(*c));
 	c->head = all->counted;
+	/* Only a process with --stats says its name itself. */
+	if (!s->file && !*c->head.program)
+		task_line(s->target.source.pid, s->target.source.pid, "comm", c->head.program, sizeof(c->head.program));
 	end_text(c->head.program, sizeof(c->head.program));
 	end_text(c->head.backend, sizeof(c->head.backend));
 	for (size_t i = 0; i < FZ_COUNTED_REASONS; i++)

@@ -452,12 +452,14 @@ stop
 
 start "$fiberize" "$calls" "$work/lock"
 run "$fiberize" stat "$pid"
-like 'without --stats: text' "*fibers * 1 alive*not counted*--stats*" "$out"
+like 'without --stats: text' "calls: process $pid, *fibers * 1 alive*not counted*--stats*" "$out"
 stat "$pid"
 same 'without --stats: what costs nothing' true "$(field \
 	'(has("calls") | not) and .switches > 0 and .fibers_wired == 2 and .threads_most == 4')"
+same 'without --stats: its name' calls "$(field .program)"
 "$fiberize" stat --prometheus "$pid" >"$work/metrics"
 must promtool check metrics <"$work/metrics"
+has 'without --stats: its name among the metrics' "$work/metrics" '^fiberize_process_info{pid="[0-9]*",program="calls",'
 refused 'another user' 106 '*not allowed*ptrace*' \
 	setpriv --reuid 65534 --clear-groups "$fiberize" stat "$pid"
 stop

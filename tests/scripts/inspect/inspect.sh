@@ -130,9 +130,9 @@ like 'an upgrade: ps' '*threads on *sleeps * sleep*' "$out"
 run "$fiberize" bt "$pid" "$tid"
 like 'an upgrade: bt' "thread $tid \"sleeps\"* sleeps at *traced.c:*" "$out"
 run "$fiberize" stat "$pid"
-like 'an upgrade: stat' "process $pid, *switches *requests *" "$out"
+like 'an upgrade: stat' "traced: process $pid, *switches *requests *" "$out"
 run "$fiberize" top --batch --count 1 "$pid" 0.2
-like 'an upgrade: top' "$pid: * threads on * processor*: *sleep*" "$out"
+like 'an upgrade: top' "traced $pid: * threads on * processor*: *sleep*" "$out"
 run "$fiberize" trace --summary --seconds 1 "$pid"
 like 'an upgrade: trace' '* usleep *user space * sleeps at traced.c:*' "$out"
 run gdb -nx -batch -x "$build/gdb.py" -p "$pid" -ex 'info fibers'

@@ -111,9 +111,9 @@ for how in '' raw; do
 	run "$fiberize" bt "$pid"
 	same "$name: bt" '0 3' "$code $(grep -c ' naps at .*leaves\.c:' <<<"$("$fiberize" bt --each "$pid" 2>/dev/null)")"
 	run "$fiberize" stat "$pid"
-	like "$name: stat" "process $pid, *MB of the process are resident*" "$out"
+	like "$name: stat" "leaves: process $pid, *MB of the process are resident*" "$out"
 	run "$fiberize" top --batch --count 1 "$pid" 0.1
-	like "$name: top" "*$pid: * threads on *resident [1-9]*sleep*" "$out"
+	like "$name: top" "leaves $pid: * threads on *resident [1-9]*sleep*" "$out"
 	run "$fiberize" trace --summary --seconds 0.5 "$pid"
 	like "$name: trace" '*usleep *user space *naps at leaves.c:*' "$out"
 	stop
