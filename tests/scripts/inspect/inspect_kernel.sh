@@ -9,6 +9,8 @@
 # shellcheck source=tests/lib/target.inc
 . "$(dirname "$0")/../../lib/target.inc"
 need jq
+cd "$work" || exit 1
+ulimit -c unlimited
 
 # ask FILTER: of what "fiberize ps" has found
 ask()
@@ -27,6 +29,22 @@ waiting()
 tells()
 {
 	like "$backend: $1" "$2" "$(jq -r --arg name "$1" '.threads[] | select(.name == $name).detail' <<<"$out")"
+}
+
+# in_a_core: ends the process, and looks for the same in its core file
+in_a_core()
+{
+	local core
+	stop_by ABRT
+	core=$(find . -name 'core*' -print -quit)
+	if [ -z "$core" ]; then
+		skip "$backend: a core file: a deadlock" 'the kernel writes core files elsewhere'
+		return
+	fi
+	run "$fiberize" ps --core --json "$core"
+	rm "$core"
+	same "$backend: a core file: a deadlock" 'takes-first takes-second' "$(circles)"
+	same "$backend: a core file: all asleep" true "$(ask .all_asleep)"
 }
 
 # circles: the names of the threads of each deadlock
@@ -74,7 +92,7 @@ deadlocks()
 	like "$backend: robust mutexes: in words" '*deadlock:*waits for mutex 0x* (second), held by * "takes-second"*' "$out"
 	run "$fiberize" ps --tree "$pid"
 	like "$backend: robust mutexes: the tree" '*takes-*  mutex 0x*held by*' "$out"
-	stop
+	in_a_core
 	looked_at again 2
 	same "$backend: a robust mutex that it has: a deadlock" takes-twice "$(circles)"
 	stop
@@ -89,8 +107,27 @@ deadlocks()
 	stop
 }
 
+# The words of the mutexes have the tids of another PID namespace.
+elsewhere()
+{
+	local outer
+	start unshare --pid --fork --kill-child "$fiberize" --backend "$backend" "$helpers/in_kernel" robust
+	outer=$pid
+	pid=$(cat "/proc/$outer/task/$outer/children")
+	pid=${pid% }
+	must eventually waiting 3
+	same "$backend: a namespace: a deadlock" 'takes-first takes-second' "$(circles)"
+	pid=$outer
+	stop
+}
+
 for backend in uring epoll; do
 	each_kind
 	deadlocks
+	if unshare --pid --fork true 2>/dev/null; then
+		elsewhere
+	else
+		skip "$backend: a namespace" 'may not make one'
+	fi
 done
 finish
