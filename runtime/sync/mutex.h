@@ -28,8 +28,8 @@ enum fz_mutex_type {
 	FZ_MUTEX_ADAPTIVE,
 };
 
-/* A bit of kind: glibc's mutex, whose word `lock` has the kernel's tid of the owner. */
-enum { FZ_MUTEX_ROBUST = 16 };
+/* Bits of kind: glibc's mutexes.  The word `lock` of a robust one has the kernel's tid of the owner. */
+enum { FZ_MUTEX_ROBUST = 16, FZ_MUTEX_SHARED = 128 };
 
 /* Robust, priority-inheriting, priority-protected and shared mutexes are libc's. */
 static inline bool fz_mutex_is_ours(const struct fz_mutex *m)

@@ -95,15 +95,48 @@ static void owned_by(const struct fibers *all, uint32_t word, struct wait_facts 
 }
 
 /*
- * Is this the word of a robust mutex, for which libc waits in the kernel?  Any other word can have such a value;
- * but a mutex names its owner at another place, too.
+ * The owner that a lock of libc's names, which other processes may have, too; NULL: none, or one that cannot be told
+ * from other processes' threads, since a fiber's tid is not the kernel's and each process has the same.
  */
-static bool is_robust(const struct target *t, uint64_t address, uint32_t word)
+static const struct fiber *shared_owner(const struct fibers *all, uint64_t tid)
 {
-	const uint32_t owner = word & FUTEX_TID_MASK;
+	return tid && tasks_outer(&all->tasks, (int)tid) ? fibers_by_tid(all, (int)tid) : NULL;
+}
 
-	return word & FUTEX_WAITERS && owner && owner == target_field_at(t, ENTRY_mutex_owner, address) &&
-	       target_field_at(t, ENTRY_mutex_kind, address) & target_value(t, ENTRY_mutex_robust);
+/* Is this the word of a reader-writer lock that is shared with other processes, and that a known thread has for writing? */
+static bool is_rwlock(const struct target *t, const struct fibers *all, uint64_t address, enum entry key,
+		      struct wait_facts *w)
+{
+	const uint64_t lock = address - target_value(t, key), writer = target_field_at(t, ENTRY_rwlock_writer, lock);
+
+	if (target_field_at(t, ENTRY_rwlock_shared, lock) != 1 || !shared_owner(all, writer))
+		return false;
+	owned_by(all, (uint32_t)writer, w);
+	w->kind = key == ENTRY_rwlock_read_key ? "rwlock to read" : "rwlock to write";
+	w->address = lock;
+	return true;
+}
+
+/*
+ * Is this the word of one of libc's locks, for which libc waits in the kernel, and is its owner known?  Any other word
+ * can have such a value; but a lock names its owner, and says what it is, at other places.
+ */
+static bool is_lock(const struct target *t, const struct fibers *all, uint64_t address, uint32_t word,
+		    struct wait_facts *w)
+{
+	enum { MUTEX_AWAITED = 2, RWLOCK_AWAITED = 3 };
+	const uint64_t kind = target_field_at(t, ENTRY_mutex_kind, address);
+	const uint64_t owner = target_field_at(t, ENTRY_mutex_owner, address);
+	const bool is_robust = kind & target_value(t, ENTRY_mutex_robust);
+
+	if (word == RWLOCK_AWAITED)
+		return is_rwlock(t, all, address, ENTRY_rwlock_read_key, w) ||
+		       is_rwlock(t, all, address, ENTRY_rwlock_write_key, w);
+	if (is_robust ? !(word & FUTEX_WAITERS) || !owner || owner != (word & FUTEX_TID_MASK) :
+			word != MUTEX_AWAITED || !(kind & target_value(t, ENTRY_mutex_shared)) || !shared_owner(all, owner))
+		return false;
+	owned_by(all, (uint32_t)owner, w);
+	return true;
 }
 
 /* The native thread in whose record of libc's this word is the tid, which the kernel clears at the thread's end; or NULL. */
@@ -117,8 +150,7 @@ static const struct fiber *joined(const struct target *t, const struct fibers *a
 
 /*
  * Tell what a thread waits for that sleeps in a futex call.  The thread that can end the wait is known if it is libc's
- * call for pthread_join() of a native thread, or for a robust or a priority-inheriting mutex.  Any other call is a
- * futex: libc's locks that are shared with other processes do not tell of which process their owner is.
+ * call for pthread_join() of a native thread, or for one of libc's locks.  Any other call is a futex.
  */
 static void in_futex(const struct target *t, const struct fibers *all, const struct system_call *call,
 		     struct wait_facts *w)
@@ -135,14 +167,12 @@ static void in_futex(const struct target *t, const struct fibers *all, const str
 	case FUTEX_WAIT: case FUTEX_WAIT_BITSET:
 		if ((uint32_t)expected != word || !word)
 			return;
-		other = joined(t, all, address, word);
+		other = is_lock(t, all, address, word, w) ? NULL : joined(t, all, address, word);
 		if (other) {
 			w->kind = "join";
 			w->address = 0;
 			w->owner = other->tid;
 			w->by_threads = !w->has_deadline;
-		} else if (is_robust(t, address, word)) {
-			owned_by(all, word, w);
 		}
 		break;
 	case FUTEX_LOCK_PI: case FUTEX_LOCK_PI | FUTEX_PRIVATE_FLAG:

@@ -2,10 +2,11 @@
 /*
  * tests/targets/in_kernel.c - threads that wait in futex calls of the kernel, on purpose or inside libc.
  *
- *	in_kernel		a word that no thread has to do with, a word with the waiter's own tid, a lock shared with
+ *	in_kernel		a word that no thread has to do with, a word with the waiter's own tid, locks shared with
  *				other processes, robust and priority-inheriting mutexes, the end of a native thread; no deadlock.
  *				prints "ready" once the threads have been made, and goes on until killed
  *	in_kernel robust	a deadlock of two threads by robust mutexes, and nothing else
+ *	in_kernel rwlocks	the same by reader-writer locks that are shared with other processes
  *	in_kernel again		a thread locks the robust mutex that it has
  *	in_kernel timed		as robust, but one of the waits has a deadline: there is no deadlock
  *	in_kernel other		another process has the robust mutex
@@ -25,8 +26,8 @@
 #include <time.h>
 #include <unistd.h>
 
-static pthread_mutex_t first, second, inheriting;
-static pthread_rwlock_t rwlock;
+static pthread_mutex_t first, second, inheriting, of_native, of_fiber;
+static pthread_rwlock_t rwlock, other_rwlock;
 static pthread_barrier_t both_hold;
 static pthread_t native;
 static sem_t held, never;
@@ -48,12 +49,21 @@ static void *sleeps(void *arg)
 static void *is_native(void *arg)
 {
 	pthread_setname_np(pthread_self(), "native");
+	pthread_mutex_lock(&of_native);
+	sem_post(&held);
 	return sleeps(arg);
 }
 
 static void *has_lock(void *arg)
 {
 	pthread_rwlock_wrlock(&rwlock);
+	sem_post(&held);
+	return sleeps(arg);
+}
+
+static void *is_fiber(void *arg)
+{
+	pthread_mutex_lock(&of_fiber);
 	sem_post(&held);
 	return sleeps(arg);
 }
@@ -88,6 +98,24 @@ static void *waits_for_itself(void *arg)
 static void *reads(void *arg)
 {
 	pthread_rwlock_rdlock(&rwlock);
+	return arg;
+}
+
+static void *writes(void *arg)
+{
+	pthread_rwlock_wrlock(&rwlock);
+	return arg;
+}
+
+static void *takes_native(void *arg)
+{
+	pthread_mutex_lock(&of_native);
+	return arg;
+}
+
+static void *takes_fiber(void *arg)
+{
+	pthread_mutex_lock(&of_fiber);
 	return arg;
 }
 
@@ -146,6 +174,22 @@ static void *takes_second(void *arg)
 	return arg;
 }
 
+static void *writes_first(void *arg)
+{
+	pthread_rwlock_wrlock(&rwlock);
+	pthread_barrier_wait(&both_hold);
+	pthread_rwlock_rdlock(&other_rwlock);
+	return arg;
+}
+
+static void *writes_second(void *arg)
+{
+	pthread_rwlock_wrlock(&other_rwlock);
+	pthread_barrier_wait(&both_hold);
+	pthread_rwlock_wrlock(&rwlock);
+	return arg;
+}
+
 static void *takes_twice(void *arg)
 {
 	pthread_mutex_lock(&first);
@@ -162,12 +206,26 @@ static pthread_t make(void *(*start)(void *), const char *name, const pthread_at
 	return thread;
 }
 
-static void make_attributes(pthread_mutexattr_t *robust, pthread_mutexattr_t *inherit)
+static void init_locks(pthread_mutexattr_t *robust)
 {
+	pthread_mutexattr_t inherit, shared;
+	pthread_rwlockattr_t shared_rwlock;
+
 	pthread_mutexattr_init(robust);
 	pthread_mutexattr_setrobust(robust, PTHREAD_MUTEX_ROBUST);
-	pthread_mutexattr_init(inherit);
-	pthread_mutexattr_setprotocol(inherit, PTHREAD_PRIO_INHERIT);
+	pthread_mutex_init(&first, robust);
+	pthread_mutex_init(&second, robust);
+	pthread_mutexattr_init(&inherit);
+	pthread_mutexattr_setprotocol(&inherit, PTHREAD_PRIO_INHERIT);
+	pthread_mutex_init(&inheriting, &inherit);
+	pthread_mutexattr_init(&shared);
+	pthread_mutexattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+	pthread_mutex_init(&of_native, &shared);
+	pthread_mutex_init(&of_fiber, &shared);
+	pthread_rwlockattr_init(&shared_rwlock);
+	pthread_rwlockattr_setpshared(&shared_rwlock, PTHREAD_PROCESS_SHARED);
+	pthread_rwlock_init(&rwlock, &shared_rwlock);
+	pthread_rwlock_init(&other_rwlock, &shared_rwlock);
 }
 
 static void make_each(void)
@@ -178,15 +236,19 @@ static void make_each(void)
 	make(has_lock, "has-lock", NULL);
 	make(has_inheriting, "has-inheriting", NULL);
 	make(has_robust, "has-robust", NULL);
-	for (int i = 0; i < 3; i++)
-		sem_wait(&held);
+	make(is_fiber, "is-fiber", NULL);
 	sched_getaffinity(0, sizeof(cpus), &cpus);
 	pthread_attr_init(&attr);
 	pthread_attr_setaffinity_np(&attr, sizeof(cpus), &cpus);
 	pthread_create(&native, &attr, is_native, NULL);
+	for (int i = 0; i < 5; i++)
+		sem_wait(&held);
 	make(waits_for_word, "word", NULL);
 	make(waits_for_itself, "itself", NULL);
 	make(reads, "reads", NULL);
+	make(writes, "writes", NULL);
+	make(takes_native, "takes-native", NULL);
+	make(takes_fiber, "takes-fiber", NULL);
 	make(inherits, "inherits", NULL);
 	make(takes_robust, "takes-robust", NULL);
 	make(takes_in_time, "takes-in-time", NULL);
@@ -222,17 +284,10 @@ static void lock_elsewhere(pthread_mutexattr_t *attr)
 
 int main(int argc, char **argv)
 {
-	pthread_mutexattr_t robust, inherit;
-	pthread_rwlockattr_t shared;
+	pthread_mutexattr_t robust;
 
 	how = argc > 1 ? argv[1] : "";
-	make_attributes(&robust, &inherit);
-	pthread_mutex_init(&first, &robust);
-	pthread_mutex_init(&second, &robust);
-	pthread_mutex_init(&inheriting, &inherit);
-	pthread_rwlockattr_init(&shared);
-	pthread_rwlockattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
-	pthread_rwlock_init(&rwlock, &shared);
+	init_locks(&robust);
 	pthread_barrier_init(&both_hold, NULL, 2);
 	sem_init(&held, 0, 0);
 	sem_init(&never, 0, 0);
@@ -240,6 +295,9 @@ int main(int argc, char **argv)
 		lock_elsewhere(&robust);
 	} else if (strcmp(how, "again") == 0) {
 		make(takes_twice, "takes-twice", NULL);
+	} else if (strcmp(how, "rwlocks") == 0) {
+		make(writes_first, "writes-first", NULL);
+		make(writes_second, "writes-second", NULL);
 	} else if (*how) {
 		make(takes_first, "takes-first", NULL);
 		make(takes_second, "takes-second", NULL);

@@ -22,7 +22,7 @@ ask()
 waiting()
 {
 	run "$fiberize" ps --json "$pid"
-	[ "$(ask '[.threads[] | select(.waits_for | IN("futex", "mutex", "join", "semaphore"))] | length')" = "$1" ]
+	[ "$(ask '[.threads[] | select(.waits_for | IN("futex", "mutex", "join", "semaphore", "rwlock to read", "rwlock to write"))] | length')" = "$1" ]
 }
 
 # tells NAME PATTERN: what does the thread of this name wait for?
@@ -65,11 +65,14 @@ looked_at()
 each_kind()
 {
 	local owner
-	looked_at '' 13
+	looked_at '' 17
 	tells word 'futex 0x* (word)*'
 	tells itself 'futex 0x* (own_tid)*'
-	tells reads 'futex 0x*'
 	tells has-lock 'semaphore 0x*'
+	owner=$(ask '.threads[] | select(.name == "has-lock").tid')
+	tells reads "rwlock to read 0x* (rwlock), held by $owner \"has-lock\"*"
+	tells writes "rwlock to write 0x* (rwlock), held by $owner \"has-lock\"*"
+	tells takes-fiber 'futex 0x* (of_fiber)*'
 	owner=$(ask '.threads[] | select(.name == "has-inheriting").tid')
 	tells inherits "mutex 0x* (inheriting), held by $owner \"has-inheriting\"*"
 	same "$backend: the owner of a priority-inheriting mutex" "$owner" "$(ask '.threads[] | select(.name == "inherits").owner')"
@@ -77,6 +80,7 @@ each_kind()
 	tells takes-robust "mutex 0x* (first), held by $owner \"has-robust\"*"
 	tells takes-in-time "mutex 0x* (first), held by $owner \"has-robust\", with a deadline*"
 	owner=$(ask '.threads[] | select(.name == "native").tid')
+	tells takes-native "mutex 0x* (of_native), held by $owner \"native\"*"
 	tells joins "join, of $owner \"native\"*"
 	tells joins-in-time "join, of $owner \"native\", with a deadline*"
 	same "$backend: no deadlock" '' "$(circles)"
@@ -93,6 +97,10 @@ deadlocks()
 	run "$fiberize" ps --tree "$pid"
 	like "$backend: robust mutexes: the tree" '*takes-*  mutex 0x*held by*' "$out"
 	in_a_core
+	looked_at rwlocks 3
+	same "$backend: shared locks for writing: a deadlock" 'writes-first writes-second' "$(circles)"
+	same "$backend: shared locks for writing: all asleep" true "$(ask .all_asleep)"
+	stop
 	looked_at again 2
 	same "$backend: a robust mutex that it has: a deadlock" takes-twice "$(circles)"
 	stop
