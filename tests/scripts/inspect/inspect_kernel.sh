@@ -18,11 +18,13 @@ ask()
 	jq -r "$1" <<<"$out"
 }
 
-# waiting COUNT: do so many threads wait for each other?  Sets out to what "fiberize ps" says.
+# waiting COUNT [FUTEXES]: do so many threads wait for each other, and so many for a futex of which no more is known, or
+# no more yet?  Sets out to what "fiberize ps" says.
 waiting()
 {
 	run "$fiberize" ps --json "$pid"
-	[ "$(ask '[.threads[] | select(.waits_for | IN("futex", "mutex", "join", "semaphore", "rwlock to read", "rwlock to write"))] | length')" = "$1" ]
+	[ "$(ask '[.threads[].waits_for | select(IN("mutex", "join", "semaphore", "rwlock to read", "rwlock to write"))] | length')" = "$1" ] &&
+		[ "$(ask '[.threads[].waits_for | select(. == "futex")] | length')" = "${2:-0}" ]
 }
 
 # tells NAME PATTERN: what does the thread of this name wait for?
@@ -54,18 +56,18 @@ circles()
 	ask '. as $all | [.deadlocks[] | map(. as $tid | $all.threads[] | select(.tid == $tid).name) | sort | join(" ")] | join(", ")'
 }
 
-# looked_at HOW COUNT: a program of which COUNT threads wait
+# looked_at HOW COUNT [FUTEXES]: a program of which so many threads wait
 looked_at()
 {
 	# shellcheck disable=SC2086 # a word or none
 	start "$fiberize" --backend "$backend" "$helpers/in_kernel" $1
-	must eventually waiting "$2"
+	must eventually waiting "$2" "${3:-0}"
 }
 
 each_kind()
 {
 	local owner
-	looked_at '' 17
+	looked_at '' 14 3
 	tells word 'futex 0x* (word)*'
 	tells itself 'futex 0x* (own_tid)*'
 	tells has-lock 'semaphore 0x*'
