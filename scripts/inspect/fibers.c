@@ -170,7 +170,6 @@ static void take(struct reader *r, uint64_t address, const void *record)
 		.cpu_ns = target_field(t, ENTRY_fiber_cpu_time, record),
 		.waits_since = -1,
 		.waits_at_least = -1,
-		.deadline = -1,
 		.processor = -1,
 		.in_kernel = "",
 	};

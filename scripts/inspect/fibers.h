@@ -40,7 +40,8 @@ struct fiber {
 	uint64_t signals;		/* if it waits for signals: bit n - 1 is signal n */
 	double waits_since;		/* seconds ago; below 0: unknown, as in a core file */
 	double waits_at_least;		/* seconds, if waits_since is unknown; below 0: unknown, too (asleep.h) */
-	double deadline;		/* seconds from now, 0 in a core file; below 0: none */
+	bool has_deadline;		/* its wait has one */
+	double deadline;		/* if has_deadline: seconds from now; below 0: it is over; 0 in a core file */
 	uint64_t cpu_ns;
 	uint64_t switches;		/* how often it has waited; of a kernel thread: context switches */
 	uint64_t sp;			/* of its saved context; 0 on a kernel thread */

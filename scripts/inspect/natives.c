@@ -73,7 +73,6 @@ static void add_task(const struct target *t, struct fibers *all, const struct ro
 		.switches = usage.switches,
 		.waits_since = -1,
 		.waits_at_least = -1,
-		.deadline = -1,
 		.processor = -1,
 		.in_kernel = "",
 	};

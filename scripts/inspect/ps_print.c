@@ -208,7 +208,7 @@ static struct json_object *json_of(const struct ps *ps, const struct fiber *f)
 	json_object_object_add(o, "owner", number(w ? w->owner : 0, 0));
 	json_object_object_add(o, "waits_s", seconds(f->waits_since));
 	json_object_object_add(o, "waits_at_least_s", seconds(f->waits_at_least));
-	json_object_object_add(o, "deadline_s", seconds(f->deadline));
+	json_object_object_add(o, "deadline_s", f->has_deadline ? json_object_new_double(f->deadline) : NULL);
 	return o;
 }
 

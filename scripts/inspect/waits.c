@@ -48,9 +48,10 @@ void fibers_take_wait(const struct target *t, const void *record, struct fiber *
 	/* now may be less than since: the cycle counters of two CPUs may differ a little. */
 	if (since && !target_is_core(t) && f->state == STATE_WAITS)
 		f->waits_since = (double)(now > since ? now - since : 0) / cycles_per_second();
-	if (f->state == STATE_WAITS ? target_field(t, ENTRY_fiber_timer, record) != 0 :
-				      deadline != UINT64_MAX)
-		f->deadline = target_is_core(t) ? 0 : ((double)deadline - (double)nsec(CLOCK_MONOTONIC)) / 1e9;
+	f->has_deadline = f->state == STATE_WAITS ? target_field(t, ENTRY_fiber_timer, record) != 0 :
+						    deadline != UINT64_MAX;
+	if (f->has_deadline && !target_is_core(t))
+		f->deadline = ((double)deadline - (double)nsec(CLOCK_MONOTONIC)) / 1e9;
 }
 
 /* ---- reading -------------------------------------------------------------------------- */
@@ -159,7 +160,7 @@ static void read_facts(const struct target *t, const struct fibers *all, const s
 {
 	const uint64_t kind = f->waits_for;
 
-	*w = (struct wait_facts){ .kind = "", .fd = -1, .has_deadline = f->deadline >= 0 };
+	*w = (struct wait_facts){ .kind = "", .fd = -1, .has_deadline = f->has_deadline };
 	if (!f->waits) {
 		if (*f->in_kernel || target_is_core(t))
 			wait_read_call(t, all, f, stopped, w);
@@ -339,6 +340,17 @@ static void add_owner(const struct fibers *all, struct words *w, const struct wa
 		add(w, ", which has ended");
 }
 
+/* A thread may wait for longer than until its deadline: it may be stopped, or not have got a CPU yet. */
+static void add_deadline(const struct target *t, struct words *w, const struct fiber *f)
+{
+	if (!f->waits || target_is_core(t))
+		add(w, ", with a deadline");
+	else if (f->deadline < 0)
+		add(w, ", until %.3f s ago", -f->deadline);
+	else
+		add(w, ", for %.3f s more", f->deadline);
+}
+
 void wait_tell(const struct target *t, const struct fibers *all, const struct fiber *f,
 	       const struct wait_facts *facts, char *text, size_t size)
 {
@@ -361,10 +373,8 @@ void wait_tell(const struct target *t, const struct fibers *all, const struct fi
 		add_owner(all, &w, facts);
 	if (facts->readers)
 		add(&w, ", held by %u reader%s", facts->readers, fz_plural(facts->readers));
-	if (facts->has_deadline && (!f->waits || target_is_core(t)))
-		add(&w, ", with a deadline");
-	else if (facts->has_deadline)
-		add(&w, ", for %.3f s more", f->deadline);
+	if (facts->has_deadline)
+		add_deadline(t, &w, f);
 	text_clean(text);
 }
 

@@ -2,16 +2,19 @@
 /*
  * tests/targets/in_kernel.c - threads that wait in futex calls of the kernel, on purpose or inside libc.
  *
- *	in_kernel		a word that no thread has to do with, a word with the waiter's own tid, locks shared with
- *				other processes, robust and priority-inheriting mutexes, the end of a native thread; no deadlock.
- *				prints "ready" once the threads have been made, and goes on until killed
+ *	in_kernel		a word that no thread has to do with, a word with the waiter's own tid, locks
+ *				shared with other processes, robust and priority-inheriting mutexes, the end of a native
+ *				thread; no deadlock.  prints "ready" once the threads have been made, and
+ *				goes on until killed
  *	in_kernel robust	a deadlock of two threads by robust mutexes, and nothing else
  *	in_kernel rwlocks	the same by reader-writer locks that are shared with other processes
  *	in_kernel again		a thread locks the robust mutex that it has
  *	in_kernel timed		as robust, but one of the waits has a deadline: there is no deadlock
+ *	in_kernel past		as timed, but by other mutexes, and both wait until a deadline, again and again
  *	in_kernel other		another process has the robust mutex
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
@@ -27,6 +30,7 @@
 #include <unistd.h>
 
 static pthread_mutex_t first, second, inheriting, of_native, of_fiber;
+static pthread_mutex_t plain = PTHREAD_MUTEX_INITIALIZER, other_plain = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t rwlock, other_rwlock;
 static pthread_barrier_t both_hold;
 static pthread_t native;
@@ -174,6 +178,31 @@ static void *takes_second(void *arg)
 	return arg;
 }
 
+/* Takes mine, and then waits for the other one, for at most two seconds at a time. */
+static void take_until(pthread_mutex_t *mine, pthread_mutex_t *other)
+{
+	struct timespec until;
+
+	pthread_mutex_lock(mine);
+	pthread_barrier_wait(&both_hold);
+	do {
+		clock_gettime(CLOCK_REALTIME, &until);
+		until.tv_sec += 2;
+	} while (pthread_mutex_timedlock(other, &until) == ETIMEDOUT);
+}
+
+static void *tries_first(void *arg)
+{
+	take_until(&plain, &other_plain);
+	return arg;
+}
+
+static void *tries_second(void *arg)
+{
+	take_until(&other_plain, &plain);
+	return arg;
+}
+
 static void *writes_first(void *arg)
 {
 	pthread_rwlock_wrlock(&rwlock);
@@ -259,7 +288,8 @@ static void make_each(void)
 /* Before a thread is made: a child that locks a mutex which both processes have. */
 static void lock_elsewhere(pthread_mutexattr_t *attr)
 {
-	pthread_mutex_t *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pthread_mutex_t *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+				       -1, 0);
 	int locked[2];
 	char byte;
 
@@ -298,6 +328,9 @@ int main(int argc, char **argv)
 	} else if (strcmp(how, "rwlocks") == 0) {
 		make(writes_first, "writes-first", NULL);
 		make(writes_second, "writes-second", NULL);
+	} else if (strcmp(how, "past") == 0) {
+		make(tries_first, "tries-first", NULL);
+		make(tries_second, "tries-second", NULL);
 	} else if (*how) {
 		make(takes_first, "takes-first", NULL);
 		make(takes_second, "takes-second", NULL);

@@ -117,6 +117,37 @@ deadlocks()
 	stop
 }
 
+# stopped_waiting: is the process stopped while three threads wait?  If not, it goes on until the next time.
+stopped_waiting()
+{
+	kill -STOP "$pid"
+	waiting 3 && return
+	kill -CONT "$pid"
+	return 1
+}
+
+# over: has the time of each wait come?  Sets out to what "fiberize ps" says.
+over()
+{
+	run "$fiberize" ps --json "$pid"
+	[ "$(ask '[.threads[] | select((.deadline_s // -1) >= 0)] | length')" = 0 ]
+}
+
+# A stopped process does not end its waits in time.
+past()
+{
+	looked_at past 3
+	must eventually stopped_waiting
+	same "$backend: stopped: the deadlines are to come" 2 "$(ask '[.threads[] | select(.deadline_s != null)] | length')"
+	must eventually over
+	same "$backend: the deadlines are over: no deadlock" '' "$(circles)"
+	same "$backend: the deadlines are over: not all asleep" false "$(ask .all_asleep)"
+	same "$backend: the deadlines are over: they are known" 2 "$(ask '[.threads[] | select((.deadline_s // 0) < 0)] | length')"
+	tells tries-first 'mutex 0x* (other_plain), held by * "tries-second", until *.??? s ago*'
+	kill -CONT "$pid"
+	stop
+}
+
 # The words of the mutexes have the tids of another PID namespace.
 elsewhere()
 {
@@ -134,6 +165,7 @@ elsewhere()
 for backend in uring epoll; do
 	each_kind
 	deadlocks
+	past
 	if unshare --pid --fork true 2>/dev/null; then
 		elsewhere
 	else
