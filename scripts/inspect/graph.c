@@ -33,17 +33,51 @@ void graph_circle(const struct graph *g, size_t first, graph_visit *visit, void 
 	} while (at != first && at != SIZE_MAX);
 }
 
-/* Is the circle of first a deadlock? Its threads were read one after the other: is each still in that wait? */
-static bool is_real(const struct graph *g, const struct target *t, size_t first)
+/*
+ * The threads were read one after the other, so what they wait for may never have been true at one moment.  If first each
+ * of them is found to wait for the same once more, and then each of them has been in its wait since the first reading,
+ * it is true of the time between: a thread that waits takes no lock and gives none back.
+ */
+typedef bool check(const struct graph *g, const struct target *t, size_t thread);
+
+static bool is_same(const struct graph *g, const struct target *t, size_t i)
+{
+	const struct wait_facts *before = &g->facts[i];
+	struct wait_facts now;
+
+	wait_read(t, g->all, &g->all->list[i], &now);
+	return now.owner == before->owner && now.address == before->address && now.by_threads == before->by_threads;
+}
+
+static bool goes_on(const struct graph *g, const struct target *t, size_t i)
+{
+	return wait_goes_on(t, &g->all->list[i], &g->facts[i]);
+}
+
+static bool is_each_in_circle(const struct graph *g, const struct target *t, size_t first, check *is_true)
 {
 	size_t at = first;
 
 	do {
-		if (!wait_goes_on(t, &g->all->list[at], &g->facts[at]))
+		if (!is_true(g, t, at))
 			return false;
 		at = graph_owner(g, at);
 	} while (at != first && at != SIZE_MAX);
 	return at == first;
+}
+
+static bool is_each(const struct graph *g, const struct target *t, check *is_true)
+{
+	for (size_t i = 0; i < g->all->count; i++)
+		if (!is_true(g, t, i))
+			return false;
+	return g->all->count != 0;
+}
+
+/* Is the circle of first a deadlock? */
+static bool is_real(const struct graph *g, const struct target *t, size_t first)
+{
+	return is_each_in_circle(g, t, first, is_same) && is_each_in_circle(g, t, first, goes_on);
 }
 
 /* Does the thread wait, without a deadline? */
@@ -73,12 +107,15 @@ size_t graph_deadlocks(const struct graph *g, const struct target *t, graph_visi
 	return circles;
 }
 
-bool graph_all_asleep(const struct graph *g)
+static bool waits_for_threads(const struct graph *g, const struct target *t, size_t i)
 {
-	for (size_t i = 0; i < g->all->count; i++)
-		if (!g->facts[i].by_threads)
-			return false;
-	return g->all->count != 0;
+	(void)t;
+	return g->facts[i].by_threads;
+}
+
+bool graph_all_asleep(const struct graph *g, const struct target *t)
+{
+	return is_each(g, t, waits_for_threads) && is_each(g, t, is_same) && is_each(g, t, goes_on);
 }
 
 /*

@@ -28,7 +28,7 @@ size_t graph_deadlocks(const struct graph *g, const struct target *t, graph_visi
 void graph_circle(const struct graph *g, size_t thread, graph_visit *visit, void *arg);
 
 /* Does each thread wait for something that only another thread can do?  Then only a signal can help. */
-bool graph_all_asleep(const struct graph *g);
+bool graph_all_asleep(const struct graph *g, const struct target *t);
 
 /*
  * Call visit for each thread that waits for another one or that another one waits for.  Each thread

@@ -162,7 +162,7 @@ void ps_print_text(const struct ps *ps)
 		print_list(ps);
 	}
 	graph_deadlocks(&ps->graph, ps->target, print_deadlock, (void *)ps);
-	if (graph_all_asleep(&ps->graph))
+	if (graph_all_asleep(&ps->graph, ps->target))
 		printf("\nall asleep: each thread waits for another one, and nothing is in flight; "
 		       "only a signal or another process can end that\n");
 }
@@ -270,7 +270,7 @@ static void put_waits(const struct ps *ps)
 	struct json_object *deadlocks = json_object_new_array();
 
 	graph_deadlocks(&ps->graph, ps->target, add_deadlock, deadlocks);
-	put_member("all_asleep", json_object_new_boolean(graph_all_asleep(&ps->graph)));
+	put_member("all_asleep", json_object_new_boolean(graph_all_asleep(&ps->graph, ps->target)));
 	put_member("deadlocks", deadlocks);
 }
 

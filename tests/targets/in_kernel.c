@@ -3,14 +3,16 @@
  * tests/targets/in_kernel.c - threads that wait in futex calls of the kernel, on purpose or inside libc.
  *
  *	in_kernel		a word that no thread has to do with, a word with the waiter's own tid, locks
- *				shared with other processes, robust and priority-inheriting mutexes, the end of a native
- *				thread; no deadlock.  prints "ready" once the threads have been made, and
+ *				shared with other processes, robust and priority-inheriting mutexes, the end
+ *				of a native thread; no deadlock.  prints "ready" once the threads have been made, and
  *				goes on until killed
  *	in_kernel robust	a deadlock of two threads by robust mutexes, and nothing else
  *	in_kernel rwlocks	the same by reader-writer locks that are shared with other processes
  *	in_kernel again		a thread locks the robust mutex that it has
  *	in_kernel timed		as robust, but one of the waits has a deadline: there is no deadlock
  *	in_kernel past		as timed, but by other mutexes, and both wait until a deadline, again and again
+ *	in_kernel stale		"late" waits for the robust mutex of "gives", once SIGUSR1 has come; "gives" gives
+ *				it to "gets" after the next one, and waits for that of "late": no deadlock
  *	in_kernel other		another process has the robust mutex
  */
 #define _GNU_SOURCE
@@ -20,6 +22,8 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,12 +33,13 @@
 #include <time.h>
 #include <unistd.h>
 
-static pthread_mutex_t first, second, inheriting, of_native, of_fiber;
+static pthread_mutex_t first, second, third, inheriting, of_native, of_fiber;
 static pthread_mutex_t plain = PTHREAD_MUTEX_INITIALIZER, other_plain = PTHREAD_MUTEX_INITIALIZER;
 static pthread_rwlock_t rwlock, other_rwlock;
 static pthread_barrier_t both_hold;
 static pthread_t native;
-static sem_t held, never;
+static sem_t held, turn, never;
+static atomic_bool has_got;
 static uint32_t word = 3, own_tid;
 static const char *how;
 
@@ -226,6 +231,34 @@ static void *takes_twice(void *arg)
 	return arg;
 }
 
+static void *is_late(void *arg)
+{
+	pthread_mutex_lock(&second);
+	sem_wait(&turn);
+	pthread_mutex_lock(&first);
+	return arg;
+}
+
+/* It waits by nothing that the library sees, so that only the kernel can tell that it has run. */
+static void *gives(void *arg)
+{
+	pthread_mutex_lock(&first);
+	sem_post(&held);
+	pthread_mutex_lock(&third);
+	pthread_mutex_unlock(&first);
+	while (!has_got)
+		;
+	pthread_mutex_lock(&second);
+	return arg;
+}
+
+static void *gets(void *arg)
+{
+	pthread_mutex_lock(&first);
+	has_got = true;
+	return sleeps(arg);
+}
+
 static pthread_t make(void *(*start)(void *), const char *name, const pthread_attr_t *attr)
 {
 	pthread_t thread;
@@ -244,6 +277,7 @@ static void init_locks(pthread_mutexattr_t *robust)
 	pthread_mutexattr_setrobust(robust, PTHREAD_MUTEX_ROBUST);
 	pthread_mutex_init(&first, robust);
 	pthread_mutex_init(&second, robust);
+	pthread_mutex_init(&third, robust);
 	pthread_mutexattr_init(&inherit);
 	pthread_mutexattr_setprotocol(&inherit, PTHREAD_PRIO_INHERIT);
 	pthread_mutex_init(&inheriting, &inherit);
@@ -312,6 +346,34 @@ static void lock_elsewhere(pthread_mutexattr_t *attr)
 	pthread_mutex_lock(shared);
 }
 
+static void make_stale(void)
+{
+	pthread_mutex_lock(&third);
+	make(is_late, "late", NULL);
+	make(gives, "gives", NULL);
+	sem_wait(&held);
+	make(gets, "gets", NULL);
+}
+
+static void wait_for_signal(void)
+{
+	sigset_t set;
+	int number;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigwait(&set, &number);
+}
+
+static void block_signal(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	pthread_mutexattr_t robust;
@@ -320,7 +382,9 @@ int main(int argc, char **argv)
 	init_locks(&robust);
 	pthread_barrier_init(&both_hold, NULL, 2);
 	sem_init(&held, 0, 0);
+	sem_init(&turn, 0, 0);
 	sem_init(&never, 0, 0);
+	block_signal();
 	if (strcmp(how, "other") == 0) {
 		lock_elsewhere(&robust);
 	} else if (strcmp(how, "again") == 0) {
@@ -331,6 +395,8 @@ int main(int argc, char **argv)
 	} else if (strcmp(how, "past") == 0) {
 		make(tries_first, "tries-first", NULL);
 		make(tries_second, "tries-second", NULL);
+	} else if (strcmp(how, "stale") == 0) {
+		make_stale();
 	} else if (*how) {
 		make(takes_first, "takes-first", NULL);
 		make(takes_second, "takes-second", NULL);
@@ -339,6 +405,12 @@ int main(int argc, char **argv)
 	}
 	puts("ready");
 	fflush(stdout);
+	if (strcmp(how, "stale") == 0) {
+		wait_for_signal();
+		sem_post(&turn);
+		wait_for_signal();
+		pthread_mutex_unlock(&third);
+	}
 	sem_wait(&never);
 	return 0;
 }

@@ -9,6 +9,7 @@
 # shellcheck source=tests/lib/target.inc
 . "$(dirname "$0")/../../lib/target.inc"
 need jq
+need gdb
 cd "$work" || exit 1
 ulimit -c unlimited
 
@@ -31,6 +32,14 @@ waiting()
 tells()
 {
 	like "$backend: $1" "$2" "$(jq -r --arg name "$1" '.threads[] | select(.name == $name).detail' <<<"$out")"
+}
+
+# waits_for NAME PATTERN: does the thread of this name wait for that?  Sets out to what "fiberize ps" says.
+waits_for()
+{
+	run "$fiberize" ps --json "$pid"
+	# shellcheck disable=SC2053 # a pattern
+	[[ $(jq -r --arg name "$1" '.threads[] | select(.name == $name).detail' <<<"$out") == $2 ]]
 }
 
 # in_a_core: ends the process, and looks for the same in its core file
@@ -148,6 +157,32 @@ past()
 	stop
 }
 
+# The owner of a mutex gives it to another thread while ps reads: after the thread that waits for it was read, and before
+# the owner is.
+stale()
+{
+	local reader
+	looked_at stale 3
+	kill -USR1 "$pid"
+	must eventually waits_for late 'mutex 0x* (first), held by * "gives"*'
+	rm -f stopped go
+	gdb -nx -batch -ex "break wait_read if f->tid == $(ask '.threads[] | select(.name == "gives").tid')" \
+		-ex "run ps --json $pid >found" \
+		-ex 'shell touch stopped; while [ -e stopped ] && ! [ -e go ]; do sleep 0.05; done' \
+		-ex delete -ex continue "$build/libexec/inspect" >by_gdb 2>&1 &
+	reader=$!
+	must eventually [ -e stopped ]
+	kill -USR1 "$pid"
+	must eventually waits_for gives 'mutex 0x* (second), held by * "late"*'
+	touch go
+	wait "$reader"
+	out=$(cat found)
+	tells late 'mutex 0x* (first), held by * "gives"*'
+	tells gives 'mutex 0x* (second), held by * "late"*'
+	same "$backend: the owner has changed while ps reads: no deadlock" '' "$(circles)"
+	stop
+}
+
 # The words of the mutexes have the tids of another PID namespace.
 elsewhere()
 {
@@ -166,6 +201,7 @@ for backend in uring epoll; do
 	each_kind
 	deadlocks
 	past
+	stale
 	if unshare --pid --fork true 2>/dev/null; then
 		elsewhere
 	else
