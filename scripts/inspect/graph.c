@@ -34,9 +34,9 @@ void graph_circle(const struct graph *g, size_t first, graph_visit *visit, void 
 }
 
 /*
- * The threads were read one after the other, so what they wait for may never have been true at one moment.  If first each
- * of them is found to wait for the same once more, and then each of them has been in its wait since the first reading,
- * it is true of the time between: a thread that waits takes no lock and gives none back.
+ * The threads were read one after the other, so what they wait for may never have been true at one moment.  If first
+ * each of them is found to wait for the same once more, and then each of them has been in its wait since the first
+ * reading, it is true of the time between: a thread that waits takes no lock and gives none back.
  */
 typedef bool check(const struct graph *g, const struct target *t, size_t thread);
 
