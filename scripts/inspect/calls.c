@@ -82,7 +82,10 @@ static const struct named *named_of(long number)
 	return NULL;
 }
 
-/* What a mutex's word says of its owner: the kernel's tid.  A tid of no thread of the process is another process's. */
+/*
+ * What a mutex's word says of its owner: the kernel's tid.  A tid of no thread of the process is another
+ * process's.
+ */
 static void owned_by(const struct fibers *all, uint32_t word, struct wait_facts *w)
 {
 	const int tid = (int)(word & FUTEX_TID_MASK);
@@ -103,7 +106,10 @@ static const struct fiber *shared_owner(const struct fibers *all, uint64_t tid)
 	return tid && tasks_outer(&all->tasks, (int)tid) ? fibers_by_tid(all, (int)tid) : NULL;
 }
 
-/* Is this the word of a reader-writer lock that is shared with other processes, and that a known thread has for writing? */
+/*
+ * Is this the word of a reader-writer lock that is shared with other processes, and that a known thread has for
+ * writing?
+ */
 static bool is_rwlock(const struct target *t, const struct fibers *all, uint64_t address, enum entry key,
 		      struct wait_facts *w)
 {
@@ -119,33 +125,57 @@ static bool is_rwlock(const struct target *t, const struct fibers *all, uint64_t
 
 /*
  * Is this the word of one of libc's locks, for which libc waits in the kernel, and is its owner known?  Any other word
- * can have such a value; but a lock names its owner, and says what it is, at other places.
+ * can have such a value; but a lock names its owner, and says what it is, at other places.  Each owner of a robust
+ * mutex writes another word, so the word need not be the one that the thread expected when it fell asleep.
  */
-static bool is_lock(const struct target *t, const struct fibers *all, uint64_t address, uint32_t word,
-		    struct wait_facts *w)
+static bool is_robust_mutex(const struct target *t, const struct fibers *all, uint64_t address, uint32_t word,
+			    uint32_t expected, struct wait_facts *w)
 {
-	enum { MUTEX_AWAITED = 2, RWLOCK_AWAITED = 3 };
 	const uint64_t kind = target_field_at(t, ENTRY_mutex_kind, address);
 	const uint64_t owner = target_field_at(t, ENTRY_mutex_owner, address);
-	const bool is_robust = kind & target_value(t, ENTRY_mutex_robust);
 
-	if (word == RWLOCK_AWAITED)
-		return is_rwlock(t, all, address, ENTRY_rwlock_read_key, w) ||
-		       is_rwlock(t, all, address, ENTRY_rwlock_write_key, w);
-	if (is_robust ? !(word & FUTEX_WAITERS) || !owner || owner != (word & FUTEX_TID_MASK) :
-			word != MUTEX_AWAITED || !(kind & target_value(t, ENTRY_mutex_shared)) || !shared_owner(all, owner))
+	if (!(word & expected & FUTEX_WAITERS) || !(kind & target_value(t, ENTRY_mutex_robust)))
+		return false;
+	if (!owner || owner != (word & FUTEX_TID_MASK))
+		return false;
+	owned_by(all, word, w);
+	return true;
+}
+
+static bool is_shared_mutex(const struct target *t, const struct fibers *all, uint64_t address, uint32_t word,
+			    struct wait_facts *w)
+{
+	enum { AWAITED = 2 };
+	const uint64_t kind = target_field_at(t, ENTRY_mutex_kind, address);
+	const uint64_t owner = target_field_at(t, ENTRY_mutex_owner, address);
+
+	if (word != AWAITED || !(kind & target_value(t, ENTRY_mutex_shared)))
+		return false;
+	if ((kind & target_value(t, ENTRY_mutex_robust)) || !shared_owner(all, owner))
 		return false;
 	owned_by(all, (uint32_t)owner, w);
 	return true;
 }
 
-/* The native thread in whose record of libc's this word is the tid, which the kernel clears at the thread's end; or NULL. */
+static bool is_shared_rwlock(const struct target *t, const struct fibers *all, uint64_t address, uint32_t word,
+			     struct wait_facts *w)
+{
+	enum { AWAITED = 3 };
+
+	return word == AWAITED && (is_rwlock(t, all, address, ENTRY_rwlock_read_key, w) ||
+				   is_rwlock(t, all, address, ENTRY_rwlock_write_key, w));
+}
+
+/*
+ * The native thread in whose record of libc's this word is the tid, which the kernel clears at the thread's end; or
+ * NULL.
+ */
 static const struct fiber *joined(const struct target *t, const struct fibers *all, uint64_t address, uint32_t word)
 {
+	const uint64_t ahead = target_root(t, ENTRY_layout_record) - target_root(t, ENTRY_layout_tid);
 	const struct fiber *f = fibers_by_tid(all, (int)word);
 
-	return f && f->state == STATE_NATIVE && f->address &&
-	       f->address - target_root(t, ENTRY_layout_record) + target_root(t, ENTRY_layout_tid) == address ? f : NULL;
+	return f && f->state == STATE_NATIVE && f->address && f->address - ahead == address ? f : NULL;
 }
 
 /*
@@ -155,7 +185,8 @@ static const struct fiber *joined(const struct target *t, const struct fibers *a
 static void in_futex(const struct target *t, const struct fibers *all, const struct system_call *call,
 		     struct wait_facts *w)
 {
-	const uint64_t address = call->arguments[0], expected = call->arguments[2];
+	const uint64_t address = call->arguments[0];
+	const uint32_t expected = (uint32_t)call->arguments[2];
 	const struct fiber *other;
 	uint32_t word;
 
@@ -165,9 +196,11 @@ static void in_futex(const struct target *t, const struct fibers *all, const str
 		return;
 	switch (call->arguments[1] & ~(uint64_t)FUTEX_CLOCK_REALTIME) {
 	case FUTEX_WAIT: case FUTEX_WAIT_BITSET:
-		if ((uint32_t)expected != word || !word)
+		if (is_robust_mutex(t, all, address, word, expected, w) || expected != word || !word)
 			return;
-		other = is_lock(t, all, address, word, w) ? NULL : joined(t, all, address, word);
+		if (is_shared_mutex(t, all, address, word, w) || is_shared_rwlock(t, all, address, word, w))
+			return;
+		other = joined(t, all, address, word);
 		if (other) {
 			w->kind = "join";
 			w->address = 0;

@@ -11,8 +11,10 @@
  *	in_kernel again		a thread locks the robust mutex that it has
  *	in_kernel timed		as robust, but one of the waits has a deadline: there is no deadlock
  *	in_kernel past		as timed, but by other mutexes, and both wait until a deadline, again and again
- *	in_kernel stale		"late" waits for the robust mutex of "gives", once SIGUSR1 has come; "gives" gives
- *				it to "gets" after the next one, and waits for that of "late": no deadlock
+ *	in_kernel queue		two threads wait for a robust mutex of the first thread, which gives it to one
+ *				of them once SIGUSR1 has come; then these two are in a deadlock
+ *	in_kernel stale		"late" waits for the robust mutex of "gives", once SIGUSR1 has come; "gives"
+ *				gives it to "gets" after the next one, and waits for that of "late": no deadlock
  *	in_kernel other		another process has the robust mutex
  */
 #define _GNU_SOURCE
@@ -231,6 +233,22 @@ static void *takes_twice(void *arg)
 	return arg;
 }
 
+static void *takes_in_turn(void *arg)
+{
+	pthread_mutex_lock(&second);
+	pthread_mutex_lock(&first);
+	pthread_mutex_lock(&third);
+	return arg;
+}
+
+static void *takes_against(void *arg)
+{
+	pthread_mutex_lock(&third);
+	pthread_mutex_lock(&first);
+	pthread_mutex_lock(&second);
+	return arg;
+}
+
 static void *is_late(void *arg)
 {
 	pthread_mutex_lock(&second);
@@ -395,6 +413,10 @@ int main(int argc, char **argv)
 	} else if (strcmp(how, "past") == 0) {
 		make(tries_first, "tries-first", NULL);
 		make(tries_second, "tries-second", NULL);
+	} else if (strcmp(how, "queue") == 0) {
+		pthread_mutex_lock(&first);
+		make(takes_in_turn, "in-turn", NULL);
+		make(takes_against, "against", NULL);
 	} else if (strcmp(how, "stale") == 0) {
 		make_stale();
 	} else if (*how) {
@@ -405,7 +427,10 @@ int main(int argc, char **argv)
 	}
 	puts("ready");
 	fflush(stdout);
-	if (strcmp(how, "stale") == 0) {
+	if (strcmp(how, "queue") == 0) {
+		wait_for_signal();
+		pthread_mutex_unlock(&first);
+	} else if (strcmp(how, "stale") == 0) {
 		wait_for_signal();
 		sem_post(&turn);
 		wait_for_signal();

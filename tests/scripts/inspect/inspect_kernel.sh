@@ -157,6 +157,22 @@ past()
 	stop
 }
 
+# deadlocked NAMES: are these threads in a deadlock?  Sets out to what "fiberize ps" says.
+deadlocked()
+{
+	run "$fiberize" ps --json "$pid"
+	[ "$(circles)" = "$1" ]
+}
+
+# One of the threads waits for longer than the mutex has had its owner.
+queue()
+{
+	looked_at queue 2
+	kill -USR1 "$pid"
+	yes "$backend: a mutex that got another owner: a deadlock" eventually deadlocked 'against in-turn'
+	stop
+}
+
 # The owner of a mutex gives it to another thread while ps reads: after the thread that waits for it was read, and before
 # the owner is.
 stale()
@@ -201,6 +217,7 @@ for backend in uring epoll; do
 	each_kind
 	deadlocks
 	past
+	queue
 	stale
 	if unshare --pid --fork true 2>/dev/null; then
 		elsewhere
