@@ -327,8 +327,8 @@ $(LATE_THREADS): tests/helpers/late_threads.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(PROGRAM_FLAGS) -shared -fPIC $< -o $@
 
-# Preloaded into a tool that looks at a process.
-TOOL_MODULES := $(B)/tests/helpers/lost_reads.so $(B)/tests/helpers/changes.so
+# Preloaded into a tool that looks at a process; waits_in is loaded by the process.
+TOOL_MODULES := $(patsubst %,$(B)/tests/helpers/%.so,lost_reads changes waits_in)
 
 $(TOOL_MODULES): $(B)/tests/helpers/%.so: tests/targets/%.c Makefile
 	$(say) "  CCLD    $@"
@@ -382,7 +382,7 @@ $(THREADS_BENCH): scripts/bench/threads.c scripts/bench/threads_time.h scripts/b
 
 # Helpers of the scripts in tests/, and processes that they look at.
 HELPERS := $(patsubst %.c,$(B)/tests/helpers/%,$(notdir $(filter-out %/late_threads.c %/lost_reads.c \
-	%/changes.c %/fuzz.c,$(wildcard tests/helpers/*.c tests/targets/*.c))))
+	%/changes.c %/waits_in.c %/fuzz.c,$(wildcard tests/helpers/*.c tests/targets/*.c))))
 
 $(HELPERS): $(B)/tests/helpers/%: %.c $(PROGRAM_HEADERS) $(wildcard tests/helpers/*.h) Makefile
 	$(say) "  CCLD    $@"

@@ -182,8 +182,8 @@ static const struct fiber *joined(const struct target *t, const struct fibers *a
  * Tell what a thread waits for that sleeps in a futex call.  The thread that can end the wait is known if it is libc's
  * call for pthread_join() of a native thread, or for one of libc's locks.  Any other call is a futex.
  */
-static void in_futex(const struct target *t, const struct fibers *all, const struct system_call *call,
-		     struct wait_facts *w)
+static void in_futex(const struct target *t, const struct fibers *all, const struct fiber *f,
+		     const struct system_call *call, struct wait_facts *w)
 {
 	const uint64_t address = call->arguments[0];
 	const uint32_t expected = (uint32_t)call->arguments[2];
@@ -210,7 +210,10 @@ static void in_futex(const struct target *t, const struct fibers *all, const str
 		break;
 	case FUTEX_LOCK_PI: case FUTEX_LOCK_PI | FUTEX_PRIVATE_FLAG:
 	case FUTEX_LOCK_PI2: case FUTEX_LOCK_PI2 | FUTEX_PRIVATE_FLAG:
-		owned_by(all, word, w);
+		/* The kernel gives the mutex to a thread that has not left the call yet, and may stop there. */
+		other = fibers_by_tid(all, (int)(word & FUTEX_TID_MASK));
+		if (!other || other->tid != f->tid)
+			owned_by(all, word, w);
 		break;
 	}
 }
@@ -268,7 +271,7 @@ void wait_read_call(const struct target *t, const struct fibers *all, const stru
 		wait_take_fds(t, call.arguments[0], (unsigned)call.arguments[1], w);
 		break;
 	case FORM_FUTEX:
-		in_futex(t, all, &call, w);
+		in_futex(t, all, f, &call, w);
 		break;
 	case FORM_CHILD:
 		w->is_child = true;

@@ -8,6 +8,7 @@
 #include "source.h"
 
 #include <elf.h>
+#include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
@@ -77,13 +78,49 @@ static struct part *part_of(const struct parts *parts, uint64_t address)
 
 /* ---- memory ------------------------------------------------------------------------- */
 
+enum { PAGE = 4096 };
+
+/* Where the sections of an ELF file are: strip(1) changes that in the first page, and nothing else that is mapped. */
+static void forget_sections(char *page)
+{
+	Elf64_Ehdr header;
+
+	memcpy(&header, page, sizeof(header));
+	header.e_shoff = 0;
+	header.e_shnum = header.e_shstrndx = 0;
+	memcpy(page, &header, sizeof(header));
+}
+
+/* Are these the first pages of one ELF file, by the build ids in them, or else by all bytes? */
+static bool is_same_file(char *ours, char *theirs)
+{
+	const void *our_id, *their_id;
+	ssize_t length;
+	Elf *a, *b;
+	bool same;
+
+	forget_sections(ours);
+	forget_sections(theirs);
+	a = elf_memory(ours, PAGE);
+	b = elf_memory(theirs, PAGE);
+	length = b ? dwelf_elf_gnu_build_id(b, &their_id) : 0;
+	if (length > 0)
+		same = a && dwelf_elf_gnu_build_id(a, &our_id) == length &&
+		       memcmp(our_id, their_id, (size_t)length) == 0;
+	else
+		same = memcmp(ours, theirs, PAGE) == 0;
+	elf_end(a);
+	elf_end(b);
+	return same;
+}
+
 /*
- * Does the file begin with the bytes that were mapped?  The kernel dumps the first page of an ELF file; without it, the
- * name must do.  After the end of a short file the page has zeros.
+ * Is this the file that was mapped?  The kernel dumps the first page of an ELF file; without it, the name must do.
+ * After the end of a short file the page has zeros.
  */
 static bool has_dumped_page(const struct core *core, int fd, const char *path)
 {
-	char ours[4096] = "", theirs[4096];
+	char ours[PAGE] = "", theirs[PAGE];
 
 	for (size_t i = 0; i < core->files.count; i++) {
 		const struct part *file = &core->files.list[i], *dumped;
@@ -91,9 +128,9 @@ static bool has_dumped_page(const struct core *core, int fd, const char *path)
 		if (file->offset || strcmp(file->path, path) != 0)
 			continue;
 		dumped = part_of(&core->dumped, file->begin);
-		if (dumped && pread(core->fd, theirs, sizeof(theirs),
-				    (off_t)(dumped->offset + file->begin - dumped->begin)) == sizeof(theirs))
-			return pread(fd, ours, sizeof(ours), 0) > 0 && memcmp(ours, theirs, sizeof(ours)) == 0;
+		if (dumped && pread(core->fd, theirs, PAGE,
+				    (off_t)(dumped->offset + file->begin - dumped->begin)) == PAGE)
+			return pread(fd, ours, PAGE, 0) > 0 && is_same_file(ours, theirs);
 	}
 	return true;
 }
@@ -175,7 +212,32 @@ static bool call(const struct source *s, int tid, struct system_call *ret)
 	return false;
 }
 
-/* dwfl_core_file_report() would open each name that the core file has, a FIFO too, and use any file without a build id. */
+/* Where the object ends that begins at base, by its program headers; 0: there are none that can be read. */
+static uint64_t end_of_object(const struct source *s, uint64_t base)
+{
+	Elf64_Ehdr header;
+	Elf64_Phdr part;
+	uint64_t end = 0, bias = 0;
+
+	if (!read_memory(s, base, &header, sizeof(header)) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    header.e_phentsize != sizeof(part))
+		return 0;
+	for (unsigned i = 0; i < header.e_phnum; i++) {
+		if (!read_memory(s, base + header.e_phoff + i * sizeof(part), &part, sizeof(part)))
+			return 0;
+		if (part.p_type != PT_LOAD)
+			continue;
+		if (!end)
+			bias = base - (part.p_vaddr - part.p_offset);
+		end = MAX(end, bias + part.p_vaddr + part.p_memsz);
+	}
+	return end;
+}
+
+/*
+ * dwfl_core_file_report() would open each name that the core file has, a FIFO too, and use any file without a build id.
+ * A program may have mapped a file of an object once more, to read it: that is not the object's.
+ */
 static bool report(const struct source *s, Dwfl *dwfl)
 {
 	const struct parts *files = &s->core->files;
@@ -186,9 +248,11 @@ static bool report(const struct source *s, Dwfl *dwfl)
 		return false;
 	for (size_t i = 0; i < files->count; i = end) {
 		const struct part *first = &files->list[i];
+		const uint64_t most = first->offset ? 0 : end_of_object(s, first->begin);
 
-		for (end = i + 1; end < files->count && strcmp(files->list[end].path, first->path) == 0;)
-			end++;
+		for (end = i + 1; end < files->count && strcmp(files->list[end].path, first->path) == 0; end++)
+			if (most && files->list[end].begin >= most)
+				break;
 		if (!dwfl_report_module(dwfl, first->path, first->begin, files->list[end - 1].end))
 			return false;
 	}
@@ -325,5 +389,6 @@ void core_open(struct source *s, const char *path)
 							   h.p_filesz, ELF_T_NHDR));
 	}
 	if (!core->thread_count)
-		die(EXIT_CORE, "%s: the core file has no threads (no NT_PRSTATUS); take one that the kernel or gcore has written", path);
+		die(EXIT_CORE, "%s: the core file has no threads (no NT_PRSTATUS); "
+		    "take one that the kernel or gcore has written", path);
 }

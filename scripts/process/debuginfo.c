@@ -6,19 +6,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "source.h"
 
-/* The CRC of .gnu_debuglink is that of zlib: the polynomial 0x04c11db7, bits reversed. */
+/*
+ * The CRC of .gnu_debuglink is that of zlib: the polynomial 0x04c11db7, bits reversed.  No huge file is read: it may
+ * have holes, and be of any size.
+ */
 static bool has_crc(int fd, uint32_t wanted)
 {
+	enum { GIB_MOST = 4 };
 	static uint32_t table[256];
 	static uint8_t buffer[64 * 1024];
 	uint32_t crc = UINT32_MAX;
+	struct stat st;
 	ssize_t got;
 	off_t at = 0;
 
+	if (fstat(fd, &st) != 0 || st.st_size >> 30 >= GIB_MOST)
+		return false;
 	for (uint32_t i = 0; !table[255] && i < 256; i++) {
 		table[i] = i;
 		for (int bit = 0; bit < 8; bit++)

@@ -56,9 +56,9 @@ static void find_object(struct object *o, uint64_t base)
  * of a copy, which may have holes, what is copied of notes, and what is copied of all objects of the process.
  */
 enum { FILE_MOST = 1 << 30, NOTES_MOST = 1 << 20, COPIED_MOST = 256 << 20 };
-static uint64_t left;			/* of COPIED_MOST */
+static uint64_t copy_room;		/* of COPIED_MOST */
 
-/* Copy a part of the object to its place in the file; the memory may end early.  *room: how many bytes may be copied. */
+/* Copy a part of the object to its place in the file; the memory may end early.  *room: so many bytes at most. */
 static bool copy_part(int fd, struct object *o, const Elf64_Phdr *part, uint64_t *room)
 {
 	static char buffer[64 * 4096];
@@ -89,7 +89,7 @@ static int copy_object(struct object *o, uint32_t type)
 	const int fd = o->in_memory ? memfd_create("fiberize", MFD_CLOEXEC) : -1;
 	Elf64_Ehdr header = o->header;
 	Elf64_Phdr part;
-	uint64_t room = type == PT_LOAD ? left : NOTES_MOST;
+	uint64_t room = type == PT_LOAD ? copy_room : NOTES_MOST;
 	bool good = fd >= 0 && header.e_phoff <= FILE_MOST;
 
 	o->is_cut = false;
@@ -101,7 +101,7 @@ static int copy_object(struct object *o, uint32_t type)
 	header.e_shoff = 0;
 	header.e_shnum = header.e_shstrndx = 0;
 	if (good && pwrite(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header)) {
-		left = type == PT_LOAD ? room : left;
+		copy_room = type == PT_LOAD ? room : copy_room;
 		return fd;
 	}
 	if (fd >= 0)
@@ -212,10 +212,14 @@ static int open_object(const char *name, struct object *o)
 /* ---- libdwfl -------------------------------------------------------------------------- */
 
 /* Of a module whose file cannot be had, *userdata becomes the text that says so. */
+static char only_exported[] = "its file is gone, or another one by now, or cannot be opened: "
+			      "only exported functions of it have names";
+static char no_names[] = "its file is gone, or another one by now, or cannot be opened: "
+			 "functions of it have no names, and stacks may end there";
+
 static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, char **file_name,
 		    Elf **elf)
 {
-	static char text[] = "its file is gone, or another one by now, or cannot be opened: only exported functions of it have names";
 	struct object object;
 	int fd;
 
@@ -226,8 +230,8 @@ static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwar
 	fd = open_object(name, &object);
 	/* Data is mapped, too, and code that the program has made: no file is missing then. */
 	if (fd < 0 && object.in_memory) {
-		*userdata = text;
 		fd = copy_object(&object, PT_LOAD);
+		*userdata = fd < 0 ? no_names : only_exported;
 	}
 	*file_name = fd < 0 ? NULL : strdup(name);
 	return fd;
@@ -237,8 +241,6 @@ static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwar
 static int find_elf_of_core(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, char **file_name,
 			    Elf **elf)
 {
-	static char no_names[] = "its file is gone, or another one by now: functions of it have no names, and stacks may end there";
-	static char exported[] = "its file is gone, or another one by now: only exported functions of it have names";
 	struct object object;
 	unsigned char id[64];
 	size_t length;
@@ -260,7 +262,7 @@ static int find_elf_of_core(Dwfl_Module *module, void **userdata, const char *na
 		fd = -1;
 	}
 	if (*name == '/')
-		*userdata = fd < 0 ? no_names : exported;
+		*userdata = fd < 0 ? no_names : only_exported;
 	*file_name = NULL;
 	return fd;
 }
@@ -282,7 +284,7 @@ const char *modules_open(const struct source *s, Dwfl **ret_dwfl)
 	Dwfl *dwfl;
 
 	source = s;
-	left = COPIED_MOST;
+	copy_room = COPIED_MOST;
 	dwfl = dwfl_begin(s->core ? &core_callbacks : &live_callbacks);
 	if (dwfl && s->ops->report(s, dwfl)) {
 		*ret_dwfl = dwfl;

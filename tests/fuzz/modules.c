@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	input = bytes;
 	input_size = size;
 	source = &memory;
-	left = COPIED_MOST;
+	copy_room = COPIED_MOST;
 	find_object(&object, BASE);
 	judge(copy_object(&object, PT_NOTE));
 	judge(copy_object(&object, PT_LOAD));

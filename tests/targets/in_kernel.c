@@ -16,6 +16,7 @@
  *	in_kernel stale		"late" waits for the robust mutex of "gives", once SIGUSR1 has come; "gives"
  *				gives it to "gets" after the next one, and waits for that of "late": no deadlock
  *	in_kernel other		another process has the robust mutex
+ *	in_kernel handed	six threads take a priority-inheriting mutex in turn: no deadlock
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -277,6 +278,15 @@ static void *gets(void *arg)
 	return sleeps(arg);
 }
 
+static void *takes_in_turns(void *arg)
+{
+	for (;;) {
+		pthread_mutex_lock(&inheriting);
+		pthread_mutex_unlock(&inheriting);
+	}
+	return arg;
+}
+
 static pthread_t make(void *(*start)(void *), const char *name, const pthread_attr_t *attr)
 {
 	pthread_t thread;
@@ -413,6 +423,9 @@ int main(int argc, char **argv)
 	} else if (strcmp(how, "past") == 0) {
 		make(tries_first, "tries-first", NULL);
 		make(tries_second, "tries-second", NULL);
+	} else if (strcmp(how, "handed") == 0) {
+		for (int i = 0; i < 6; i++)
+			make(takes_in_turns, "takes-in-turns", NULL);
 	} else if (strcmp(how, "queue") == 0) {
 		pthread_mutex_lock(&first);
 		make(takes_in_turn, "in-turn", NULL);

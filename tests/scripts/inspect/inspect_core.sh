@@ -127,6 +127,10 @@ core=$(find . -name 'core*' -print -quit)
 if [ -n "$core" ]; then
 	reasons='.threads[] | select(.name == "wired") | .why // empty'
 	same 'a core file: what the mapped file has' prctl "$("$fiberize" ps --core --json "$core" | jq -r "$reasons")"
+	# The same file, with a section more that no process maps, as before strip(1).
+	must objcopy --add-section .more=said libfiberize.so new
+	mv new libfiberize.so
+	same 'a core file: what the same file with more sections has' prctl "$("$fiberize" ps --core --json "$core" | jq -r "$reasons")"
 	# A file of as many bytes, of which all words are others.
 	tr '[:lower:]' '[:upper:]' <libfiberize.so >new
 	mv new libfiberize.so
@@ -136,13 +140,32 @@ if [ -n "$core" ]; then
 	mv new libfiberize.so
 	run "$fiberize" bt --core "$core"
 	like 'a core file: bt with another file' '0 *wired_thread at *tangle.c:*' "$code $out"
-	same 'a core file: bt says it, once' "fiberize: $work/libfiberize.so: its file is gone, or another one by now: functions of it have no names, and stacks may end there" \
+	same 'a core file: bt says it, once' "fiberize: $work/libfiberize.so: its file is gone, or another one by now, or cannot be opened: functions of it have no names, and stacks may end there" \
 		"$err"
 	rm libfiberize.so
 	must mkfifo libfiberize.so
 	run "$fiberize" bt --core "$core"
 	like 'a core file: bt with a FIFO' '0 *wired_thread at *tangle.c:*' "$code $out"
 	same 'a core file: nothing is of a FIFO' '' "$("$fiberize" ps --core --json "$core" | jq -r "$reasons")"
+	rm "$core"
+fi
+
+# ---- a core file of a process that has mapped the file of a library once more
+
+is_parked()
+{
+	run "$fiberize" ps --json "$pid"
+	[ "$(jq -r '.threads[] | select(.name == "waits").waits_for' <<<"$out")" = sleep ]
+}
+
+start "$fiberize" "$helpers/mapped_twice"
+must eventually is_parked
+stop_by ABRT
+core=$(find . -name 'core*' -print -quit)
+if [ -n "$core" ]; then
+	run "$fiberize" bt --core "$core"
+	like 'a core file: the library is mapped twice' '0 *"waits"*sleep*waits_in at *waits_in.c:*' "$code $out"
+	same 'a core file: the library is mapped twice: nothing is missing' '' "$err"
 	rm "$core"
 fi
 
