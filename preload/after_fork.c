@@ -113,6 +113,7 @@ void fz_after_fork_in_child(bool shares_files)
 	 */
 	fz_own_fd_begin_in_child(shares_files || fz_fdtab_is_unshared());
 	fz_kept_fd_after_fork();
+	fz_fdtab_rest_after_fork();
 	fz_self()->thread.spawn_begun = false;
 	if (!shares_files)
 		fz_fdtab_after_fork();

@@ -286,13 +286,16 @@ FZ_EXPORT int fcntl(int fd, int command, ...)
 		return (int)fz_leave(-EBADF);
 	if (self && (command == F_SETLKW || command == F_OFD_SETLKW))
 		return lock_or_announce(self, fd, command, arg);
+	if (command == F_SETFL && (intptr_t)arg & O_NONBLOCK)
+		fz_fdtab_nonblocking_begins(fd);
 	call = fz_block(is_locking(command) ? self : NULL, FZ_CALL_BRIEF);
 	ret = fz_block_end(&call, FZ_REPEAT(&call, fz_real.fcntl(fd, command, arg)));
+	if (command == F_SETFL)
+		fz_fdtab_nonblocking_ends(fd, ret >= 0, ((intptr_t)arg & O_NONBLOCK) != 0);
 	if (ret < 0)
 		return ret;
 	switch (command) {
 	case F_SETFL:
-		fz_fdtab_note_nonblocking(fd, ((intptr_t)arg & O_NONBLOCK) != 0);
 		/* O_DIRECT or O_APPEND may have changed: forget what fdtab knows. */
 		if ((fz_fdtab_get(fd) & FZ_FD_KIND_MASK) == FZ_FD_FILE)
 			fz_fdtab_set(fd, FZ_FD_UNKNOWN);

@@ -53,15 +53,19 @@ static bool is_timeout(int name)
 
 FZ_EXPORT int setsockopt(int fd, int level, int name, const void *value, socklen_t size)
 {
+	const bool timeout = level == SOL_SOCKET && is_timeout(name);
 	int ret;
 
 	fz_enter(FZ_SYM_setsockopt);
+	if (timeout)
+		fz_fdtab_timeout_set(fd, false);
 	ret = fz_real.setsockopt(fd, level, name, value, size);
-	if (ret == 0 && level == SOL_SOCKET && is_timeout(name)) {
+	if (ret == 0 && timeout) {
 		int64_t seconds;
 
 		__builtin_memcpy(&seconds, value, sizeof(seconds));
-		fz_fdtab_timeout_set(fd, seconds < 0);
+		if (seconds < 0)
+			fz_fdtab_timeout_set(fd, true);
 	}
 	if (ret == 0 && level == SOL_SOCKET && name == SO_RCVLOWAT)
 		fz_fdtab_low_water_set(fd);
@@ -175,14 +179,43 @@ FZ_EXPORT ssize_t sendto(int fd, const void *buf, size_t n, int flags,
 	return fz_leave(fz_io_sendto(self, fd, buf, n, flags, addr.__sockaddr__, addr_len));
 }
 
-/* Note that descriptors in a message leave the process: other processes may change their flags. */
-static void share_passed(const struct msghdr *msg)
+/* Can the kernel read all of the message's ancillary data?  If not, the call fails. */
+static bool has_control(const struct msghdr *msg)
 {
+	enum { PAGE = 4096, MOST = 1 << 20, WORD = 8 };
+	const char *control;
+	size_t n;
+
+	if (!fz_sys_readable(&msg->msg_control) || !fz_sys_readable(&msg->msg_controllen))
+		return false;
+	control = msg->msg_control;
+	n = msg->msg_controllen;
+	if (!control || n < sizeof(struct cmsghdr) || n > MOST)
+		return false;
+	for (size_t at = 0; at <= n - WORD; at += PAGE)
+		if (!fz_sys_readable(control + at))
+			return false;
+	return fz_sys_readable(control + n - WORD);
+}
+
+/*
+ * Note that descriptors in a message are about to leave the process: other processes may change their flags as soon as
+ * they have them.
+ */
+static void share_passed(int fd, const struct msghdr *msg)
+{
+	const uint32_t info = fz_fdtab_get(fd);
+
+	/* Only a Unix socket passes descriptors. */
+	if ((info & FZ_FD_KIND_MASK && !(info & FZ_FD_UNIX)) || !has_control(msg))
+		return;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR((struct msghdr *)msg, c)) {
 		const int *fds = (const int *)(const void *)CMSG_DATA(c);
+		const size_t left = (size_t)((const char *)msg->msg_control + msg->msg_controllen - (const char *)c);
 
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
-		    c->cmsg_len < CMSG_LEN(0))
+		if (c->cmsg_len < CMSG_LEN(0) || c->cmsg_len > left)
+			return;
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 			continue;
 		for (size_t i = 0; i < (c->cmsg_len - CMSG_LEN(0)) / sizeof(int); i++)
 			fz_fdtab_share(fds[i]);
@@ -192,28 +225,21 @@ static void share_passed(const struct msghdr *msg)
 FZ_EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_sendmsg);
-	ssize_t ret;
 
+	share_passed(fd, msg);
 	if (!self)
-		ret = fz_real.sendmsg(fd, msg, flags);
-	else
-		ret = fz_leave(fz_io_sendmsg(self, fd, msg, flags));
-	if (ret >= 0 && msg->msg_control)
-		share_passed(msg);
-	return ret;
+		return fz_real.sendmsg(fd, msg, flags);
+	return fz_leave(fz_io_sendmsg(self, fd, msg, flags));
 }
 
 FZ_EXPORT int sendmmsg(int fd, struct mmsghdr *vec, unsigned n, int flags)
 {
+	enum { MOST = 1024 };	/* that the kernel sends in one call */
 	struct fz_fiber *self = fz_enter(FZ_SYM_sendmmsg);
-	int ret;
 
+	for (unsigned i = 0; i < n && i < MOST; i++)
+		share_passed(fd, &vec[i].msg_hdr);
 	if (!self)
-		ret = fz_real.sendmmsg(fd, vec, n, flags);
-	else
-		ret = (int)fz_leave(fz_io_sendmmsg(self, fd, vec, n, flags));
-	for (int i = 0; i < ret; i++)
-		if (vec[i].msg_hdr.msg_control)
-			share_passed(&vec[i].msg_hdr);
-	return ret;
+		return fz_real.sendmmsg(fd, vec, n, flags);
+	return (int)fz_leave(fz_io_sendmmsg(self, fd, vec, n, flags));
 }

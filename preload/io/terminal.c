@@ -43,13 +43,15 @@ FZ_EXPORT int ioctl(int fd, unsigned long request, ...)
 	va_end(args);
 	if (FZ_UNLIKELY(request == USERFAULTFD_IOC_NEW))
 		fz_retreat_before_faults("userfaultfd is in use");
+	if (request == FIONBIO)
+		fz_fdtab_nonblocking_begins(fd);
 	call = fz_block(self, FZ_CALL_BRIEF);
 	do
 		ret = fz_real.ioctl(fd, request, arg);
 	while (drains(request) && fz_block_again(&call, ret));
 	fz_block_end(&call, ret);
-	if (ret == 0 && request == FIONBIO)
-		fz_fdtab_note_nonblocking(fd, *(int *)arg != 0);
+	if (request == FIONBIO)
+		fz_fdtab_nonblocking_ends(fd, ret == 0, ret == 0 && *(int *)arg != 0);
 	return ret;
 }
 

@@ -32,7 +32,8 @@
 	RANK(QUEUE)	\
 	RANK(KEPT)	\
 	RANK(LIMIT)	\
-	RANK(POOL)	/* a holder of POOL, ACTIONS or CPU_TIME takes no other lock */ \
+	RANK(HINTS)	/* a holder of HINTS or of one that follows takes no other lock */ \
+	RANK(POOL)	\
 	RANK(ACTIONS)	\
 	RANK(CPU_TIME)
 

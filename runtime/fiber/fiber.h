@@ -91,7 +91,7 @@ struct fz_fiber_timer {
 	struct fz_processor *processor;	/* whose heap it is in; NULL: none */
 	uint32_t slot : 31;		/* 1-based place in the heap; 0: not in the heap */
 	bool by_realtime : 1;		/* the wait is until the time clock.at */
-	/* Not part of the heap; for runtime/io/hints.h, and here because this cache line has room.  fz_fdtab_name(), or 0. */
+	/* Not part of the heap; for runtime/io/hints.h, and here because this cache line has room.  fz_fdtab_wait(), or 0. */
 	_Atomic uint32_t hinted;
 };
 

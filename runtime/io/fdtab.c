@@ -31,8 +31,7 @@ static unsigned table_fds = TABLE_FDS;
 static _Atomic int highest;
 static _Atomic int highest_had;	/* the highest number that the program has had */
 static _Atomic bool any_unshared;
-/* The program has set a negative timeout on some socket. */
-static _Atomic bool negative_seen;
+_Atomic bool fz_fdtab_negative_seen;
 
 void fz_fdtab_init(void)
 {
@@ -57,7 +56,7 @@ static struct entry *entry_of(int fd)
 	return table && (unsigned)fd < table_fds ? &table[fd] : NULL;
 }
 
-static _Atomic uint32_t *info_of(int fd)
+_Atomic uint32_t *fz_fdtab_word(int fd)
 {
 	struct entry *e = entry_of(fd);
 
@@ -129,7 +128,7 @@ int fz_fdtab_highest(void)
 /* Returns the word of fd with its count of changes (FZ_FD_CHANGES); 0 beyond the table. */
 static uint32_t word_of(int fd)
 {
-	_Atomic uint32_t *e = info_of(fd);
+	_Atomic uint32_t *e = fz_fdtab_word(fd);
 
 	return e ? atomic_load_explicit(e, memory_order_relaxed) : 0;
 }
@@ -141,7 +140,7 @@ uint32_t fz_fdtab_get(int fd)
 
 uint32_t fz_fdtab_name(int fd)
 {
-	return info_of(fd) ? (word_of(fd) & FZ_FD_CHANGES) | ((uint32_t)fd + 1) : 0;
+	return fz_fdtab_word(fd) ? (word_of(fd) & FZ_FD_CHANGES) | ((uint32_t)fd + 1) : 0;
 }
 
 void fz_fdtab_unshare(struct fz_fiber *self)
@@ -160,7 +159,7 @@ bool fz_fdtab_is_unshared(void)
 void fz_fdtab_set(int fd, uint32_t info)
 {
 	const uint32_t one_change = FZ_FD_CHANGES & -FZ_FD_CHANGES;
-	_Atomic uint32_t *e = info_of(fd);
+	_Atomic uint32_t *e = fz_fdtab_word(fd);
 	uint32_t before = word_of(fd);
 
 	if (!e || fz_fdtab_is_unshared() || (!info && !(before & ~FZ_FD_CHANGES)))
@@ -186,7 +185,7 @@ void fz_fdtab_forget_range(unsigned first, unsigned last)
 
 void fz_fdtab_change(int fd, uint32_t clear, uint32_t set)
 {
-	_Atomic uint32_t *e = info_of(fd);
+	_Atomic uint32_t *e = fz_fdtab_word(fd);
 	uint32_t info = word_of(fd);
 
 	/*
@@ -274,7 +273,7 @@ static uint32_t file_flags(int fd)
 int fz_fdtab_look_up(int fd, uint32_t *ret_info)
 {
 	uint32_t unknown = word_of(fd), info = unknown & ~FZ_FD_CHANGES;
-	_Atomic uint32_t *e = info_of(fd);
+	_Atomic uint32_t *e = fz_fdtab_word(fd);
 	bool hidden;	/* it may have a timeout below 0, which the kernel does not tell */
 	int stream, least;
 
@@ -284,7 +283,7 @@ int fz_fdtab_look_up(int fd, uint32_t *ret_info)
 			return -EBADF;
 		if (info == FZ_FD_SOCKET) {
 			/* relaxed: a call that began before the timeout was set need not see it. */
-			hidden = atomic_load_explicit(&negative_seen, memory_order_relaxed);
+			hidden = atomic_load_explicit(&fz_fdtab_negative_seen, memory_order_relaxed);
 			if (hidden || socket_timeout(fd, SO_RCVTIMEO_OLD))
 				info |= FZ_FD_RECV_TIMEOUT;
 			if (hidden || socket_timeout(fd, SO_SNDTIMEO_OLD))
@@ -318,105 +317,31 @@ int fz_fdtab_nonblocking(int fd, uint32_t info)
 {
 	long flags;
 
-	if (info & FZ_FD_OURS)
+	if ((info & (FZ_FD_OURS | FZ_FD_NONBLOCK | FZ_FD_RESTED_ON)) == FZ_FD_OURS)
+		info = fz_fdtab_rest(fd);
+	if ((info & (FZ_FD_OURS | FZ_FD_CHANGING)) == FZ_FD_OURS)
 		return (info & FZ_FD_NONBLOCK) != 0;
 	flags = fz_syscall3(__NR_fcntl, fd, F_GETFL, 0);
 	return flags < 0 ? (int)flags : (flags & O_NONBLOCK) != 0;
 }
 
-void fz_fdtab_note_nonblocking(int fd, bool on)
-{
-	fz_fdtab_change(fd, on ? 0 : FZ_FD_NONBLOCK, on ? FZ_FD_NONBLOCK : 0);
-}
-
-void fz_fdtab_share(int fd)
-{
-	fz_fdtab_change(fd, FZ_FD_OURS, 0);
-}
-
-void fz_fdtab_share_all(void)
-{
-	int high = atomic_load_explicit(&highest, memory_order_relaxed);
-
-	for (int fd = 0; fd <= high; fd++)
-		fz_fdtab_share(fd);
-}
-
-enum { BOTH_TIMEOUTS = FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT };
-
-/* The program has set a socket option on fd: note that for fd and for all sockets that may be duplicates of it. */
-static void note_option(int fd, uint32_t option)
-{
-	int high = atomic_load_explicit(&highest, memory_order_relaxed);
-
-	fz_fdtab_change(fd, 0, option);
-	if (fz_fdtab_get(fd) & FZ_FD_OURS)
-		return;
-	for (int other = 0; other <= high; other++) {
-		uint32_t info = fz_fdtab_get(other);
-
-		if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET && !(info & FZ_FD_OURS))
-			fz_fdtab_change(other, 0, option);
-	}
-}
-
-void fz_fdtab_timeout_set(int fd, bool negative)
-{
-	if (negative)
-		atomic_store_explicit(&negative_seen, true, memory_order_relaxed);
-	note_option(fd, BOTH_TIMEOUTS);
-}
-
-void fz_fdtab_low_water_set(int fd)
-{
-	note_option(fd, FZ_FD_LOW_WATER);
-}
-
 fz_nsec fz_fdtab_deadline(int fd, uint32_t info, bool sending)
 {
+	const uint32_t bit = sending ? FZ_FD_SEND_TIMEOUT : FZ_FD_RECV_TIMEOUT;
 	fz_nsec timeout;
 
-	if (!(info & (sending ? FZ_FD_SEND_TIMEOUT : FZ_FD_RECV_TIMEOUT)))
+	if (!(info & (bit | FZ_FD_RESTED_ON)))
+		info = fz_fdtab_rest(fd);
+	if (!(info & bit))
 		return FZ_FOREVER;
 	timeout = socket_timeout(fd, sending ? SO_SNDTIMEO_OLD : SO_RCVTIMEO_OLD);
 	if (FZ_LIKELY(timeout))
 		return fz_now() + timeout;
-	return atomic_load_explicit(&negative_seen, memory_order_relaxed) ? FZ_FD_ASK_KERNEL :
+	return atomic_load_explicit(&fz_fdtab_negative_seen, memory_order_relaxed) ? FZ_FD_ASK_KERNEL :
 									    FZ_FOREVER;
 }
 
-/* Ask the kernel for O_NONBLOCK, whatever the hints say. */
-static bool is_nonblocking(int fd, uint32_t info)
+bool fz_fdtab_has_timeout(int fd)
 {
-	return fz_fdtab_nonblocking(fd, info & ~(uint32_t)FZ_FD_OURS) > 0;
-}
-
-static bool has_timeout(int fd, uint32_t info)
-{
-	return (info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET &&
-	       (socket_timeout(fd, SO_RCVTIMEO_OLD) || socket_timeout(fd, SO_SNDTIMEO_OLD));
-}
-
-bool fz_fdtab_limits(int fd)
-{
-	const uint32_t info = fz_fdtab_get(fd);
-
-	/* The hints first: the kernel does not report a negative timeout. */
-	return info & BOTH_TIMEOUTS || is_nonblocking(fd, info) || has_timeout(fd, info);
-}
-
-bool fz_fdtab_is_stale(int fd)
-{
-	const uint32_t info = fz_fdtab_get(fd);
-	bool stale = false;
-
-	if ((info & (FZ_FD_OURS | FZ_FD_NONBLOCK)) == FZ_FD_OURS && is_nonblocking(fd, info)) {
-		fz_fdtab_share(fd);
-		stale = true;
-	}
-	if (!(info & BOTH_TIMEOUTS) && has_timeout(fd, info)) {
-		fz_fdtab_change(fd, 0, BOTH_TIMEOUTS);
-		stale = true;
-	}
-	return stale;
+	return socket_timeout(fd, SO_RCVTIMEO_OLD) || socket_timeout(fd, SO_SNDTIMEO_OLD);
 }

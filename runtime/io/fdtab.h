@@ -10,6 +10,8 @@
  * what the library has seen last.  For all other descriptors the kernel is asked for O_NONBLOCK
  * each time that a call could wait.  If O_NONBLOCK or a timeout is set in a way that the library
  * does not see, the monitor finds that out a little later, and ends the wait (runtime/io/hints.h).
+ *
+ * fdtab.c: the table, and what the kernel says.  hints.c: the hints on which waits rest.
  */
 
 #include "runtime/base/base.h"
@@ -45,6 +47,12 @@ enum {
 	FZ_FD_UNIX = 262144,		/* socket: AF_UNIX */
 	FZ_FD_ENDLESS = 524288,		/* device: each read fills the whole buffer, like /dev/urandom */
 	FZ_FD_LOW_WATER = 1048576,	/* socket: SO_RCVLOWAT may be set */
+
+	/* Not of files, for which the bits mean something else: see hints.c. */
+	FZ_FD_RESTED_ON = FZ_FD_DIRECT,		/* calls may wait because of what the word says, or has said */
+	FZ_FD_WAS_NONBLOCK = FZ_FD_SYNC,	/* it had O_NONBLOCK, but the word said that it had not */
+	FZ_FD_HAD_TIMEOUT = FZ_FD_APPEND,	/* it had a timeout, but the word said that it had none */
+	FZ_FD_CHANGING = FZ_FD_SLOW_WRITE,	/* with OURS: a call that may change O_NONBLOCK is under way */
 };
 
 /*
@@ -52,6 +60,11 @@ enum {
  * fz_fdtab_name() shows them.
  */
 #define FZ_FD_CHANGES 0xffe00000u
+
+/* From FZ_FD_WAS_NONBLOCK to the bits above a descriptor, for fz_fdtab_wait(). */
+enum { FZ_FD_RESTS_SHIFT = 11 };
+_Static_assert(FZ_FD_WAS_NONBLOCK << FZ_FD_RESTS_SHIFT == 1 << 20 &&
+	       FZ_FD_HAD_TIMEOUT << FZ_FD_RESTS_SHIFT == 1 << 21, "a descriptor has 20 bits, the count of changes 10");
 
 /* The reason for a retreat to epoll: the process may serve a file system (FUSE). */
 #define FZ_FDTAB_SERVES_FILES "the process has opened /dev/fuse"
@@ -125,17 +138,24 @@ int fz_fdtab_look_up(int fd, uint32_t *ret_info);
  */
 int fz_fdtab_nonblocking(int fd, uint32_t info);
 
-/* The program has changed O_NONBLOCK through the library. */
-void fz_fdtab_note_nonblocking(int fd, bool on);
+/*
+ * Around a call of the program's that may change O_NONBLOCK.  The second function also if the call has failed; on: what
+ * O_NONBLOCK is now.
+ */
+void fz_fdtab_nonblocking_begins(int fd);
+void fz_fdtab_nonblocking_ends(int fd, bool changed, bool on);
 
-/* The descriptor is duplicated or leaves the process: it is not OURS any more. */
+/*
+ * The descriptor is not OURS any more: it is duplicated or leaves the process.  Call this before anybody can change the
+ * open file by the duplicate.
+ */
 void fz_fdtab_share(int fd);
 void fz_fdtab_share_all(void);
 
 /*
- * The program has set a timeout on fd.  Duplicates of fd have the timeout, too, so from now on the
- * kernel is asked for the timeouts of all sockets that may be duplicates.  negative: the timeout is
- * below 0.  Calls then do not wait at all, but getsockopt() reports that there is no timeout.
+ * The program sets a timeout on fd; call this before.  Duplicates of fd get the timeout, too, so from now on the
+ * kernel is asked for the timeouts of all sockets that may be duplicates.  negative, and called afterwards: the timeout
+ * is below 0.  Calls then do not wait at all, but getsockopt() reports that there is no timeout.
  */
 void fz_fdtab_timeout_set(int fd, bool negative);
 
@@ -146,13 +166,56 @@ void fz_fdtab_timeout_set(int fd, bool negative);
 void fz_fdtab_low_water_set(int fd);
 
 /*
- * Returns true, and corrects the hints, if they say that calls on fd wait for ever, but the kernel
- * knows of O_NONBLOCK or of a timeout.
+ * Returns what a call that waits rests on, if the hints are info: the bits of FZ_FD_WAS_NONBLOCK and FZ_FD_HAD_TIMEOUT
+ * that would say that it should not have waited, or not for ever.
  */
-bool fz_fdtab_is_stale(int fd);
+static inline uint32_t fz_fdtab_rests(uint32_t info)
+{
+	const uint32_t kind = info & FZ_FD_KIND_MASK;
 
-/* Has the descriptor O_NONBLOCK or, as a socket, a timeout?  Asks the kernel if the hints do not say so. */
-bool fz_fdtab_limits(int fd);
+	return ((info & (FZ_FD_OURS | FZ_FD_NONBLOCK | FZ_FD_CHANGING)) == FZ_FD_OURS ? FZ_FD_WAS_NONBLOCK : 0u) |
+	       (kind == FZ_FD_SOCKET && !(info & (FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT)) ? FZ_FD_HAD_TIMEOUT : 0u);
+}
+
+/*
+ * The caller is about to wait because of what the word of fd says: note that in the word.  Returns the hints that the
+ * word had then, which may be others than before.
+ */
+uint32_t fz_fdtab_rest(int fd);
+
+/*
+ * A wait on fd that rests on `rests` (fz_fdtab_rests()), in one word; never 0 if rests is not.  The word has room for
+ * the lower bits of the count of changes.
+ */
+static inline uint32_t fz_fdtab_wait(int fd, uint32_t rests)
+{
+	const uint32_t name = rests ? fz_fdtab_name(fd) : 0;
+
+	return name ? (name & FZ_FD_CHANGES) << 1 | rests << FZ_FD_RESTS_SHIFT | (uint32_t)fd : 0;
+}
+
+static inline int fz_fdtab_wait_fd(uint32_t wait)
+{
+	return (int)(wait & ((1u << 20) - 1));
+}
+
+/*
+ * Has the wait begun although it should not have, or not without a timeout?  Asks the kernel if the hints still stand.
+ * No handler may run meanwhile.
+ */
+bool fz_fdtab_is_wrong(uint32_t wait);
+
+/* In a fork's child. */
+void fz_fdtab_rest_after_fork(void);
+
+/* Has the socket a timeout?  Asks the kernel. */
+bool fz_fdtab_has_timeout(int fd);
+
+/* The program has set a negative timeout on some socket. */
+extern _Atomic bool fz_fdtab_negative_seen FZ_HIDDEN;
+
+/* The word of fd, with its count of changes; NULL beyond the table. */
+_Atomic uint32_t *fz_fdtab_word(int fd);
 
 /* Instead of a deadline: the timeout may be negative, which only the kernel knows.  Make the real call. */
 #define FZ_FD_ASK_KERNEL (FZ_FOREVER - 1)

@@ -1,10 +1,218 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/io/hints.h"
 
+#include "runtime/base/lock.h"
 #include "runtime/base/time.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
+#include "runtime/sched/sched.h"
+
+/* ---- hints that are taken back ------------------------------------------ */
+
+/*
+ * Waits rest on hints: no O_NONBLOCK, no timeout.  The monitor asks the kernel whether a hint was right only some time
+ * after the wait has begun.  Meanwhile the program may take the hint back: by a fork, for example, after which the
+ * descriptor is not OURS.  From then on others may set O_NONBLOCK, and calls that wait already wait on, as natively.  So
+ * the kernel is asked then: after the change of the word, and before the program goes on.  If the hint was wrong,
+ * the word says so, and the monitor ends the waits that rested on it; otherwise they all began rightly.
+ *
+ * A call sets FZ_FD_RESTED_ON while the word still has the hint, before it waits.  Without that bit there is nothing
+ * to ask: a socket that is given a timeout right after accept() costs no system call, nor does a fork for descriptors
+ * on which no call has begun to rest since the last one.
+ *
+ * The lock is held while the kernel is asked, and when a hint on which calls may rest is taken back.  So who
+ * finds the hint taken back can wait for the answer (await_answers()); and what the monitor is told while the hint
+ * stands is from before any change by the program.
+ */
+enum { BOTH_TIMEOUTS = FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT };
+
+#define ONE_CHANGE (FZ_FD_CHANGES & -FZ_FD_CHANGES)
+
+static struct fz_lock lock = FZ_LOCK(FZ_RANK_HINTS);
+
+void fz_fdtab_rest_after_fork(void)
+{
+	fz_lock_init(&lock, FZ_RANK_HINTS);
+}
+
+uint32_t fz_fdtab_rest(int fd)
+{
+	_Atomic uint32_t *e = fz_fdtab_word(fd);
+	uint32_t word = e ? atomic_load_explicit(e, memory_order_relaxed) : 0;
+
+	while (fz_fdtab_rests(word) && !(word & FZ_FD_RESTED_ON) &&
+	       !atomic_compare_exchange_weak_explicit(e, &word, word | FZ_FD_RESTED_ON, memory_order_relaxed,
+						      memory_order_relaxed))
+		continue;
+	return word & ~FZ_FD_CHANGES;
+}
+
+/* Ask the kernel which of the hints `rests` are wrong; note that in the word, unless fd is another file than in `word`. */
+static void ask(int fd, uint32_t word, uint32_t rests)
+{
+	_Atomic uint32_t *e = fz_fdtab_word(fd);
+	uint32_t now = atomic_load_explicit(e, memory_order_relaxed), wrong = 0, clear = 0, set = 0;
+
+	if (rests & FZ_FD_WAS_NONBLOCK && fz_fdtab_nonblocking(fd, FZ_FD_UNKNOWN) > 0) {
+		wrong |= FZ_FD_WAS_NONBLOCK;
+		clear = FZ_FD_OURS;
+	}
+	if (rests & FZ_FD_HAD_TIMEOUT && fz_fdtab_has_timeout(fd)) {
+		wrong |= FZ_FD_HAD_TIMEOUT;
+		set = BOTH_TIMEOUTS;
+	}
+	while (wrong && (now & FZ_FD_CHANGES) == (word & FZ_FD_CHANGES) &&
+	       !atomic_compare_exchange_weak_explicit(e, &now, (now & ~clear) | set | wrong, memory_order_relaxed,
+						      memory_order_relaxed))
+		continue;
+}
+
+/* While in_runtime is set, the caller may be a child that vfork() has made, with descriptors of its own. */
+static bool can_ask(void)
+{
+	return !atomic_load_explicit(&fz_self()->in_runtime, memory_order_relaxed);
+}
+
+/* Change *word, and ask about the hints that it has lost.  Returns false, and sets *word, if the word is another. */
+static bool swap_and_ask(int fd, uint32_t *word, uint32_t new, uint32_t lost)
+{
+	const uint32_t nested = fz_bar_handlers();
+	bool swapped;
+
+	fz_lock_acquire(&lock);
+	/* release: pairs with await_answers(). */
+	swapped = atomic_compare_exchange_strong_explicit(fz_fdtab_word(fd), word, new, memory_order_release,
+							  memory_order_relaxed);
+	if (swapped)
+		ask(fd, new, lost);
+	fz_lock_release(&lock);
+	fz_allow_handlers(nested);
+	return swapped;
+}
+
+/*
+ * Change bits of a descriptor that is known.  Ask the kernel about the hints that the word lacks then, if a call may
+ * rest on them; and about all if the descriptor is shared from now on.  After that, the waits so far are done with,
+ * since they have another name.  The caller then calls await_answers(), before the open file can change.
+ */
+static void take_back(int fd, uint32_t clear, uint32_t set)
+{
+	_Atomic uint32_t *e = fz_fdtab_word(fd);
+	uint32_t word = e ? atomic_load_explicit(e, memory_order_relaxed) : 0;
+
+	const bool shares = clear & FZ_FD_OURS;
+
+	while (word & FZ_FD_KIND_MASK && !fz_fdtab_is_unshared()) {
+		uint32_t new = (word & ~clear) | set;
+		const uint32_t lost = fz_fdtab_rests(word) & ~(shares ? 0 : fz_fdtab_rests(new));
+
+		if (FZ_UNLIKELY(lost && word & FZ_FD_RESTED_ON) && can_ask()) {
+			/* Waits that rested on what was wrong keep their name. */
+			if (shares && !(word & (FZ_FD_WAS_NONBLOCK | FZ_FD_HAD_TIMEOUT)))
+				new = (new & ~(uint32_t)FZ_FD_RESTED_ON) + ONE_CHANGE;
+			if (swap_and_ask(fd, &word, new, lost))
+				return;
+		} else if (new == word || atomic_compare_exchange_weak_explicit(e, &word, new, memory_order_relaxed,
+										memory_order_relaxed)) {
+			return;
+		}
+	}
+}
+
+/* If another thread has just taken a hint back that the caller has not found, it may not have asked the kernel yet. */
+static void await_answers(void)
+{
+	uint32_t nested;
+
+	/* acquire: pairs with swap_and_ask(): after its change of the word, the lock is seen taken until it has asked. */
+	atomic_thread_fence(memory_order_acquire);
+	if (FZ_LIKELY(!atomic_load_explicit(&lock.word, memory_order_relaxed)) || !can_ask())
+		return;
+	nested = fz_bar_handlers();
+	fz_lock_acquire(&lock);
+	fz_lock_release(&lock);
+	fz_allow_handlers(nested);
+}
+
+void fz_fdtab_nonblocking_begins(int fd)
+{
+	if (fz_fdtab_get(fd) & FZ_FD_OURS)
+		take_back(fd, 0, FZ_FD_CHANGING);
+	await_answers();
+}
+
+void fz_fdtab_nonblocking_ends(int fd, bool changed, bool on)
+{
+	const uint32_t changing = fz_fdtab_get(fd) & FZ_FD_OURS ? FZ_FD_CHANGING : 0;
+
+	if (changed)
+		fz_fdtab_change(fd, changing | (on ? 0 : FZ_FD_NONBLOCK), on ? FZ_FD_NONBLOCK : 0);
+	else
+		fz_fdtab_change(fd, changing, 0);
+}
+
+void fz_fdtab_share(int fd)
+{
+	take_back(fd, FZ_FD_OURS, 0);
+	await_answers();
+}
+
+void fz_fdtab_share_all(void)
+{
+	const int high = fz_fdtab_highest();
+
+	for (int fd = 0; fd <= high; fd++)
+		take_back(fd, FZ_FD_OURS, 0);
+	await_answers();
+}
+
+/* The program sets a socket option on fd: note that for fd and for all sockets that may be duplicates of it. */
+static void note_option(int fd, uint32_t option)
+{
+	const int high = fz_fdtab_highest();
+
+	take_back(fd, 0, option);
+	for (int other = 0; other <= high && !(fz_fdtab_get(fd) & FZ_FD_OURS); other++) {
+		const uint32_t info = fz_fdtab_get(other);
+
+		if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET && !(info & FZ_FD_OURS))
+			take_back(other, 0, option);
+	}
+	await_answers();
+}
+
+void fz_fdtab_timeout_set(int fd, bool negative)
+{
+	if (negative)
+		atomic_store_explicit(&fz_fdtab_negative_seen, true, memory_order_relaxed);
+	note_option(fd, BOTH_TIMEOUTS);
+}
+
+void fz_fdtab_low_water_set(int fd)
+{
+	note_option(fd, FZ_FD_LOW_WATER);
+}
+
+bool fz_fdtab_is_wrong(uint32_t wait)
+{
+	const int fd = fz_fdtab_wait_fd(wait);
+	const uint32_t rests = wait >> FZ_FD_RESTS_SHIFT & (FZ_FD_WAS_NONBLOCK | FZ_FD_HAD_TIMEOUT);
+	uint32_t word, changes;
+	bool wrong;
+
+	fz_lock_acquire(&lock);
+	word = atomic_load_explicit(fz_fdtab_word(fd), memory_order_relaxed);
+	changes = (fz_fdtab_wait(fd, rests) - wait) / (ONE_CHANGE << 1);
+	if (!changes)
+		ask(fd, word, rests & fz_fdtab_rests(word));
+	/* One change: the descriptor is shared, and what the kernel said then is in the word; or it is another file. */
+	wrong = changes <= 1 && fz_fdtab_get(fd) & rests;
+	fz_lock_release(&lock);
+	return wrong;
+}
+
+/* ---- the monitor --------------------------------------------------------- */
 
 enum {
 	BATCH = 256,		/* fibers looked at with the registry locked */
@@ -18,26 +226,19 @@ enum {
 static struct {
 	struct {
 		struct fz_ticket ticket;
-		uint32_t name;	/* of its open file, fz_fdtab_name() */
+		uint32_t hinted;
 	} waits[BATCH];
 	unsigned count;
 	uint32_t entries;	/* how often the runtime had been entered, at the last call of check() */
 	unsigned due;		/* rounds to come */
 	bool amid;		/* the last look ended in the middle of a round */
 	fz_nsec last;
-	bool all;		/* this look is at all waits */
-	/*
-	 * After a stale hint was found and corrected: how many of the next looks end all waits for
-	 * descriptors with O_NONBLOCK or a timeout.  Calls that read the hint before it was corrected wait
-	 * already, or are about to.
-	 */
-	unsigned endings;
 } hints;
 
 /*
  * Collect the fiber's wait if it rests on a hint, was there at the last look, and has not been
- * collected yet; with hints.all, any wait that rests on a hint.  To ask the kernel about a wait costs a
- * system call, and few waits of a server last until the second look.
+ * collected yet.  To ask the kernel about a wait costs a system call, and few waits of a server last
+ * until the second look.
  */
 static void collect(struct fz_fiber *f)
 {
@@ -47,66 +248,45 @@ static void collect(struct fz_fiber *f)
 	/* relaxed: the fence and the second load of `wait` show to which wait `hinted` belongs. */
 	const uint32_t hinted = atomic_load_explicit(&f->timer.hinted, memory_order_relaxed);
 
-	if (!hinted || (state != FZ_WAIT_ARMED && state != FZ_WAIT_PARKED) ||
-	    (f->all.wait_checked == number && !hints.all))
+	if (!hinted || (state != FZ_WAIT_ARMED && state != FZ_WAIT_PARKED) || f->all.wait_checked == number)
 		return;
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&f->wait, memory_order_relaxed) >> FZ_WAIT_NUMBER_SHIFT != number)
 		return;
-	if (f->all.wait_seen != number && !hints.all) {
+	if (f->all.wait_seen != number) {
 		f->all.wait_seen = number;
 		return;
 	}
 	f->all.wait_checked = number;
 	hints.waits[hints.count].ticket = (struct fz_ticket){ f, number };
-	hints.waits[hints.count].name = hinted;
+	hints.waits[hints.count].hinted = hinted;
 	hints.count++;
 }
 
-/* Look at the next waits, or at all.  Returns true if a hint was stale. */
-static bool look(bool all)
+/* Look at the next waits. */
+static void look(void)
 {
-	bool found = false;
-
-	hints.all = all;
-	if (all)
-		hints.amid = false;
-	for (unsigned batches = 0; batches < LOOK_MOST || all; batches++) {
+	for (unsigned batches = 0; batches < LOOK_MOST; batches++) {
 		hints.count = 0;
 		hints.amid = fz_fiber_each_of(collect, BATCH, !hints.amid);
-		for (unsigned i = 0; i < hints.count; i++) {
-			const int fd = (int)(hints.waits[i].name & ~FZ_FD_CHANGES) - 1;
-			const bool stale = fz_fdtab_is_stale(fd);
-
-			found |= stale;
-			if ((stale || (all && fz_fdtab_limits(fd))) &&
-			    fz_fdtab_name(fd) == hints.waits[i].name)
+		for (unsigned i = 0; i < hints.count; i++)
+			if (fz_fdtab_is_wrong(hints.waits[i].hinted))
 				fz_wake(hints.waits[i].ticket, FZ_WHY_SIGNAL);
-		}
 		if (!hints.amid)
 			break;
 	}
-	return found;
 }
 
 static bool check(fz_nsec now, uint32_t entries, bool in_use)
 {
-	bool all;
-
 	/* A fiber on a processor that is in use may be about to wait. */
 	if (entries != hints.entries || in_use)
 		hints.due = ROUNDS;
 	hints.entries = entries;
 	if (hints.due && now >= hints.last + PERIOD_MS * FZ_MSEC) {
 		hints.last = now;
-		all = hints.endings != 0;
-		hints.endings -= all;
-		if (look(all)) {
-			hints.due = ROUNDS;
-			hints.endings = 2;
-		} else if (!hints.amid) {
-			hints.due--;
-		}
+		look();
+		hints.due -= !hints.amid;
 	}
 	return hints.due;
 }

@@ -10,22 +10,26 @@
  * the kernel before each wait would cost too much; a call that need not wait gives the right
  * answer in any case.  So the monitor asks the kernel once for each wait that it meets at two looks.
  * It looks every 100 ms, each time at the next 1,024 threads.  If the descriptor has been closed
- * meanwhile, the wait goes on: the kernel's answer may be about another open file.
+ * meanwhile, the wait goes on: the kernel's answer may be about another open file.  If the program has taken the
+ * hint back meanwhile, the kernel was asked then (hints.c).
  *
- *	fz_hints_begin(self, fd);	in the runtime, before the wait is armed
+ *	fz_hints_begin(self, fd, rests);	in the runtime, before the wait is armed
  *	fz_park(self, deadline);
  *		if it ends by FZ_WHY_SIGNAL, no handler has run, and fd has the name that it had
  *		(fz_fdtab_name): the hint was stale, so ask the kernel again
- *	fz_hints_end(self);		in the runtime
+ *	fz_hints_end(self);			in the runtime
  */
 
 #include "runtime/fiber/fiber.h"
 #include "runtime/io/fdtab.h"
 
-/* relaxed: the monitor compares the number of the wait (collect() in hints.c). */
-static inline void fz_hints_begin(struct fz_fiber *self, int fd)
+/*
+ * rests: what the wait rests on, fz_fdtab_rests().  relaxed: the monitor compares the number of the wait (collect() in
+ * hints.c).
+ */
+static inline void fz_hints_begin(struct fz_fiber *self, int fd, uint32_t rests)
 {
-	atomic_store_explicit(&self->timer.hinted, fz_fdtab_name(fd), memory_order_relaxed);
+	atomic_store_explicit(&self->timer.hinted, fz_fdtab_wait(fd, rests), memory_order_relaxed);
 }
 
 static inline void fz_hints_end(struct fz_fiber *self)

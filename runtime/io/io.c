@@ -221,7 +221,7 @@ static int64_t write_common(struct fz_fiber *self, int fd, struct fz_io_cursor *
 	if (nonblocking)
 		return fz_io_make(c->own);
 	if ((info & FZ_FD_KIND_MASK) == FZ_FD_PIPE)
-		return fz_io_pipe_write(self, fd, c);
+		return fz_io_pipe_write(self, fd, info, c);
 	if (info & FZ_FD_UNASKED)
 		return fz_io_make_whole(self, fd, c, false);
 	return fz_io_real_transfer(self, fd, c, fz_io_is_ready(fd, POLLOUT));

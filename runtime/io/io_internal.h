@@ -157,7 +157,7 @@ int64_t fz_io_file_write(struct fz_fiber *self, int fd, uint32_t info,
  */
 int64_t fz_io_pipe_read(struct fz_fiber *self, int fd, uint32_t info,
 			const struct fz_io_cursor *c);
-int64_t fz_io_pipe_write(struct fz_fiber *self, int fd, struct fz_io_cursor *c);
+int64_t fz_io_pipe_write(struct fz_fiber *self, int fd, uint32_t info, struct fz_io_cursor *c);
 
 /*
  * Repeat the program's call until nothing is left: a write, a recv with MSG_WAITALL, or a read from

@@ -23,9 +23,10 @@ struct fz_pin {
 	int copy;
 	/*
 	 * While the call waits, the pin is in the list of its bucket.  The lock of the bucket guards all
-	 * fields but `waiting`.
+	 * fields but `waiting` and `rests`.
 	 */
 	bool waiting;			/* written by the fiber only */
+	uint16_t rests;			/* fz_op.rests of a wait until the descriptor is ready; of the fiber only */
 	bool linked;
 	bool ask_again;
 	struct fz_ticket ticket;

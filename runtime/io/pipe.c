@@ -73,7 +73,7 @@ static int64_t read_by_ring(struct fz_fiber *self, struct fz_pin *spare, const s
 		.fd = spare->number,
 		.spare = spare,
 		.off = (uint64_t)FZ_IO_CURPOS,
-		.hinted = true,
+		.rests = spare->rests,
 		.turn = POLLIN,
 		.addr = count == 1 ? (uintptr_t)iov->iov_base : (uintptr_t)iov,
 		.len = count == 1 ? fz_io_clamp(iov->iov_len) : (uint32_t)count,
@@ -127,11 +127,13 @@ static int64_t read_fifo(struct fz_fiber *self, struct fz_pin *pin, const struct
 }
 
 /* Read, and wait for data if there is none; by a request on the ring if by_ring. */
-static int64_t read_waiting(struct fz_fiber *self, int fd, const struct fz_io_cursor *c, bool by_ring)
+static int64_t read_waiting(struct fz_fiber *self, int fd, uint32_t info, const struct fz_io_cursor *c,
+			    bool by_ring)
 {
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 	int64_t ret = FZ_OP_FORBIDDEN;
 
+	pin.rests = (uint16_t)fz_fdtab_rests(info);
 	if (by_ring)
 		ret = read_by_ring(self, &pin, c->iov, c->count);
 	return ret == FZ_OP_FORBIDDEN ? read_fifo(self, &pin, c) : ret;
@@ -143,13 +145,13 @@ int64_t fz_io_pipe_read(struct fz_fiber *self, int fd, uint32_t info,
 	int64_t ret;
 
 	if (info & FZ_FD_FIFO)
-		return read_waiting(self, fd, c, false);
+		return read_waiting(self, fd, info, c, false);
 	/* If the last read had to wait, the next one is likely to: save the attempt. */
 	if (!(info & FZ_FD_RECV_WAITED)) {
 		ret = fz_io_try(false, fd, c, FZ_IO_CURPOS);
 		if (fz_io_cannot_try(ret)) {
 			fz_fdtab_change(fd, 0, FZ_FD_FIFO);
-			return read_waiting(self, fd, c, false);
+			return read_waiting(self, fd, info, c, false);
 		}
 		if (ret != -EAGAIN)
 			return ret;
@@ -158,7 +160,7 @@ int64_t fz_io_pipe_read(struct fz_fiber *self, int fd, uint32_t info,
 		/* Try the attempt again next time, to notice when reads need not wait any more. */
 		fz_fdtab_change(fd, FZ_FD_RECV_WAITED, 0);
 	}
-	return read_waiting(self, fd, c, true);
+	return read_waiting(self, fd, info, c, true);
 }
 
 /* ---- write -------------------------------------------------------------- */
@@ -207,10 +209,11 @@ int64_t fz_io_make_whole(struct fz_fiber *self, int fd, struct fz_io_cursor *c, 
  * A blocking write to a pipe writes everything.  The kernel writes up to PIPE_BUF bytes in one
  * piece or not at all, also when told not to wait.
  */
-int64_t fz_io_pipe_write(struct fz_fiber *self, int fd, struct fz_io_cursor *c)
+int64_t fz_io_pipe_write(struct fz_fiber *self, int fd, uint32_t info, struct fz_io_cursor *c)
 {
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 
+	pin.rests = (uint16_t)fz_fdtab_rests(info);
 	fz_signal_mark(self);
 	do {
 		int64_t ret = fz_io_try(true, fz_pin_fd(&pin), c, FZ_IO_CURPOS);

@@ -284,6 +284,7 @@ again:
 		wait = fz_io_is_blocking(op->fd, info);
 	if (wait >= 0 && FZ_UNLIKELY(share(self, op->fd, info, wait > 0)))
 		goto again;
+	op->rests = (uint16_t)fz_fdtab_rests(info);
 	least = fz_io_least(op->fd, info, (int)op->op_flags, &wait);
 	if (wait <= 0 && least == 1)
 		return fz_io_make_at_once(self, wait, own);
@@ -300,7 +301,6 @@ static int64_t receive_buffer(struct fz_fiber *self, int fd, void *buf, size_t n
 {
 	struct fz_op op = {
 		.opcode = IORING_OP_RECV,
-		.hinted = true,
 		.fd = fd,
 		.addr = (uintptr_t)buf,
 		.len = fz_io_clamp(n),
@@ -335,7 +335,6 @@ static int64_t receive_message(struct fz_fiber *self, int fd, struct fz_user_msg
 {
 	struct fz_op op = {
 		.opcode = IORING_OP_RECVMSG,
-		.hinted = true,
 		.fd = fd,
 		.addr = (uintptr_t)msg,
 		.len = 1,

@@ -23,7 +23,7 @@ enum {
 static int64_t try_by_ring(struct fz_fiber *self, const struct fz_io_attempt *a, const char *buf,
 			   size_t n)
 {
-	const struct fz_op op = {
+	struct fz_op op = {
 		.opcode = IORING_OP_SEND,
 		.fd = fz_pin_fd(a->pin),
 		.addr = (uintptr_t)buf,

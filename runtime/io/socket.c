@@ -64,13 +64,38 @@ int64_t fz_io_make_at_once(struct fz_fiber *self, int wait, const struct fz_io_c
 	return wait ? wait : fz_io_make(own);
 }
 
+/*
+ * A send on a Unix socket waits anew each 100 ms (wait_limit()), so the monitor may not meet any of these waits twice
+ * (runtime/io/hints.h): check the first one when it is over.
+ */
+static void check_first_wait(struct fz_io_attempt *a)
+{
+	const int fd = fz_pin_fd(a->pin);
+	const uint32_t rests = fz_fdtab_rests(a->info), nested = fz_bar_handlers();
+
+	if (!a->first_wait) {
+		a->first_wait = fz_fdtab_wait(fd, rests);
+	} else if (!a->checked) {
+		a->checked = true;
+		/* The time is over. */
+		if (fz_fdtab_is_wrong(a->first_wait) && fz_fdtab_get(fd) & rests & FZ_FD_WAS_NONBLOCK)
+			a->deadline = 1;
+	}
+	fz_allow_handlers(nested);
+}
+
 fz_nsec fz_io_attempt_deadline(struct fz_io_attempt *a)
 {
 	const int fd = fz_pin_fd(a->pin);
 
+	if (a->sends && a->info & FZ_FD_UNIX)
+		check_first_wait(a);
 	/* A hint may have been mended since the call began (runtime/io/hints.h). */
-	if (!a->deadline || a->deadline == FZ_FOREVER)
-		a->deadline = fz_fdtab_deadline(fd, a->info | fz_fdtab_get(fd), a->sends);
+	if (!a->deadline || a->deadline == FZ_FOREVER) {
+		a->info |= fz_fdtab_get(fd) & (FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT);
+		a->deadline = fz_fdtab_deadline(fd, a->info, a->sends);
+	}
+	a->pin->rests = (uint16_t)fz_fdtab_rests(a->info);
 	return a->deadline;
 }
 
@@ -229,7 +254,7 @@ int fz_io_accept(struct fz_fiber *self, long number, int fd, void *addr, uint32_
 		struct fz_op op = {
 			.opcode = IORING_OP_ACCEPT,
 			.prompt = FZ_PROMPT_BESIDE_CPU_BOUND,
-			.hinted = true,
+			.rests = (uint16_t)fz_fdtab_rests(info),
 			.fd = fd,
 			.addr = (uintptr_t)addr,
 			.off = (uintptr_t)addr_len,
@@ -296,7 +321,6 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 	struct fz_op op = {
 		.opcode = IORING_OP_CONNECT,
-		.hinted = true,
 		.fd = fd,
 		.pin = &pin,
 		.addr = (uintptr_t)addr,
@@ -310,6 +334,7 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 
 	if (wait == -EBADF)
 		return wait;
+	op.rests = pin.rests = (uint16_t)fz_fdtab_rests(info);
 	deadline = fz_fdtab_deadline(fd, info, true);
 	restart = deadline == FZ_FOREVER;
 	/*

@@ -90,6 +90,8 @@ struct fz_io_attempt {
 	size_t room;			/* for ancillary data, in the program's message */
 	struct fz_user_msghdr *message;	/* the program's, for a call that receives */
 	fz_nsec deadline;
+	uint32_t first_wait;		/* of a send on a Unix socket: fz_fdtab_wait() */
+	bool checked;			/* that wait is checked */
 };
 
 /*

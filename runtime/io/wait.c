@@ -107,29 +107,31 @@ static bool sends(const struct fz_op *op)
 }
 
 /*
- * The wait for op rested on a hint that was stale (runtime/io/hints.h).  Returns -EAGAIN if the call
- * must not wait; otherwise 0, and sets *deadline if the socket has a timeout.
+ * Did the wait for *op rest on a hint that was wrong (runtime/io/hints.h)?  Returns -EAGAIN if the call
+ * should not have waited; otherwise 0, and sets *deadline, and clears op->rests, if the socket has a timeout.
  */
-static int look_again(const struct fz_op *op, fz_nsec *deadline)
+static int look_again(struct fz_op *op, fz_nsec *deadline)
 {
 	const int fd = fz_op_fd(op);
-	const uint32_t info = fz_fdtab_get(fd);
+	const uint32_t info = fz_fdtab_get(fd), wrong = op->rests & info;
 
-	if (fz_fdtab_nonblocking(fd, info) > 0)
+	if (wrong & FZ_FD_WAS_NONBLOCK)
 		return -EAGAIN;
-	if (*deadline == FZ_FOREVER)
+	if (wrong && *deadline == FZ_FOREVER)
 		*deadline = fz_fdtab_deadline(fd, info, sends(op));
+	if (wrong)
+		op->rests = 0;
 	return 0;
 }
 
 /* Like fz_io_run(), but handlers that have run since the caller's fz_signal_mark() end the call, too. */
-static int64_t run_more(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
+static int64_t run_more(struct fz_fiber *self, struct fz_op *op, fz_nsec deadline,
 			int timeout_error, bool restart)
 {
 	struct fz_pin *pin;
 
 	for (;;) {
-		const uint32_t name = op->hinted ? fz_fdtab_name(fz_op_fd(op)) : 0;
+		const uint32_t name = op->rests ? fz_fdtab_name(fz_op_fd(op)) : 0;
 		int ret = fz_op_wait(self, op, deadline, FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL);
 
 		/* Without a handler, a signal interrupted a worker thread of the ring. */
@@ -142,8 +144,7 @@ static int64_t run_more(struct fz_fiber *self, const struct fz_op *op, fz_nsec d
 			if (!fz_signal_handled(self)) {
 				const fz_nsec before = deadline;
 
-				if (name && name == fz_fdtab_name(fz_op_fd(op)) &&
-				    look_again(op, &deadline))
+				if (name && name == fz_fdtab_name(fz_op_fd(op)) && look_again(op, &deadline))
 					return timeout_error ? timeout_error : -EAGAIN;
 				restart &= deadline == before;
 				continue;
@@ -170,7 +171,7 @@ static int64_t run_more(struct fz_fiber *self, const struct fz_op *op, fz_nsec d
 	}
 }
 
-int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
+int64_t fz_io_run(struct fz_fiber *self, struct fz_op *op, fz_nsec deadline,
 		  int timeout_error, bool restart)
 {
 	fz_signal_mark(self);
@@ -184,7 +185,7 @@ int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
 		.opcode = IORING_OP_POLL_ADD,
 		.fd = pin->number,
 		.pin = pin,
-		.hinted = true,
+		.rests = pin->rests,
 		.op_flags = (uint16_t)events,
 		.turn = events == POLLIN || events == POLLOUT ? (uint64_t)events : 0,
 	};

@@ -55,7 +55,7 @@ void fz_io_note_likely(struct fz_fiber *self, bool there);
  * deadline; restart tells whether the call goes on after handlers that all have SA_RESTART.  Returns
  * the result, or FZ_OP_FORBIDDEN; -ECANCELED only between fz_cancel_defer() and fz_cancel_undefer().
  */
-int64_t fz_io_run(struct fz_fiber *self, const struct fz_op *op, fz_nsec deadline,
+int64_t fz_io_run(struct fz_fiber *self, struct fz_op *op, fz_nsec deadline,
 		  int timeout_error, bool restart);
 
 /*

@@ -269,6 +269,55 @@ static void beside_closed(void)
 	}
 }
 
+enum { OPTION_ELSEWHERE, FORK, DUPLICATE, FORGETTINGS };
+
+static void *reads_limited(void *arg)
+{
+	struct held *h = arg;
+
+	change(h->ends[0], h->call == OPTION_ELSEWHERE ? CHILD_TIMEOUT : COPY_NONBLOCK);
+	h->tid = gettid();
+	event_post(&h->begun);
+	CHECK_ERR(make(READ, h->ends[0]), EAGAIN);
+	return NULL;
+}
+
+/* While a call waits that must not wait for ever, something else is done because of which its hint may be forgotten. */
+static void while_it_waits(int how)
+{
+	struct held h = { .call = how, .begun = EVENT_INIT };
+	int other[2], status, copy;
+	pthread_t t;
+	pid_t pid;
+
+	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, h.ends));
+	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, other));
+	t = start(reads_limited, &h);
+	event_wait(&h.begun, 1);
+	await_sleep(h.tid);
+	switch (how) {
+	case OPTION_ELSEWHERE:
+		set_both(other[0], SO_RCVTIMEO, SO_SNDTIMEO, 1, 0);
+		break;
+	case FORK:
+		pid = fork();
+		if (!pid)
+			_exit(0);
+		CHECK_INT(waitpid(pid, &status, 0), pid);
+		CHECK_OK(status);
+		break;
+	default:
+		copy = dup(h.ends[0]);
+		CHECK_OK(close(copy));
+		break;
+	}
+	finish(t);
+	for (int i = 0; i < 2; i++) {
+		CHECK_OK(close(h.ends[i]));
+		CHECK_OK(close(other[i]));
+	}
+}
+
 static void *reads_late(void *arg)
 {
 	const struct itimerspec a_second = { .it_value = { .tv_sec = 1 } };
@@ -289,8 +338,8 @@ static void *reads_late(void *arg)
 }
 
 /*
- * The call begins when its thread has been away for long, in a system call of its own, and all others wait: whoever looks
- * after threads that wait has seen all of them, and may rest.
+ * The call begins when its thread has been away for long, in a system call of its own, and all others wait: whoever
+ * looks after threads that wait has seen all of them, and may rest.
  */
 static void after_rest(void)
 {
@@ -310,6 +359,11 @@ int main(void)
 {
 	pthread_t t[CALLS];
 
+	/* First: when a stale hint has been found, all waits are looked at for a while. */
+	for (int how = 0; how < FORGETTINGS; how++) {
+		while_it_waits(how);
+		usleep(400000);
+	}
 	for (int call = 0; call < CALLS; call++)
 		t[call] = start(of_one_call, (void *)(intptr_t)call);
 	for (int way = 0; way < WAYS; way++)

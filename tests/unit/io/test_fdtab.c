@@ -87,9 +87,9 @@ Test(fdtab, nonblocking_is_asked_for_unless_ours)
 	fcntl(p[0], F_SETFL, O_NONBLOCK);
 	cr_assert_eq(fz_fdtab_nonblocking(p[0], info), 1);
 	/* OURS: what was noted counts. */
+	fz_fdtab_set(p[0], FZ_FD_PIPE | FZ_FD_OURS);
 	cr_assert_eq(fz_fdtab_nonblocking(p[0], FZ_FD_PIPE | FZ_FD_OURS), 0);
 	cr_assert_eq(fz_fdtab_nonblocking(p[0], FZ_FD_PIPE | FZ_FD_OURS | FZ_FD_NONBLOCK), 1);
-	fz_fdtab_set(p[0], FZ_FD_PIPE | FZ_FD_OURS);
 	fz_fdtab_share(p[0]);
 	cr_assert_eq(fz_fdtab_nonblocking(p[0], fz_fdtab_get(p[0])), 1);
 	close(p[0]);
@@ -143,6 +143,62 @@ Test(fdtab, name_changes_with_the_open_file)
 	cr_assert_eq(fz_fdtab_name(1 << 20), 0);
 }
 
+/* A wait that begins now, as far as the library remembers. */
+static uint32_t wait_on(int fd)
+{
+	return fz_fdtab_wait(fd, fz_fdtab_rests(fz_fdtab_rest(fd)));
+}
+
+static bool is_wrong(int fd)
+{
+	const uint32_t wait = wait_on(fd);
+
+	return wait && fz_fdtab_is_wrong(wait);
+}
+
+enum { SHARE, SHARE_ALL, CHANGE_NONBLOCK, SET_TIMEOUT, WAYS };
+
+static void take_back(int fd, int way)
+{
+	switch (way) {
+	case SHARE: fz_fdtab_share(fd); break;
+	case SHARE_ALL: fz_fdtab_share_all(); break;
+	case CHANGE_NONBLOCK: fz_fdtab_nonblocking_begins(fd); break;
+	default: fz_fdtab_timeout_set(fd, false);
+	}
+}
+
+/* What is wrong when a hint is taken back was wrong when the call began; what comes later is not. */
+Test(fdtab, waits_and_hints_that_are_taken_back)
+{
+	const struct timeval tv = { .tv_sec = 2 };
+
+	fz_fdtab_init();
+	for (int way = 0; way < WAYS; way++)
+		for (int before = 0; before < 2; before++) {
+			uint32_t first, second;
+			int s[2];
+
+			cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
+			fz_fdtab_set(s[0], FZ_FD_SOCKET | FZ_FD_OURS);
+			first = wait_on(s[0]);
+			cr_assert(first);
+			for (int set = 0; set < 2; set++) {
+				if (set != before)
+					take_back(s[0], way);
+				else if (way == SET_TIMEOUT)
+					setsockopt(s[0], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+				else
+					fcntl(s[0], F_SETFL, O_NONBLOCK);
+			}
+			second = wait_on(s[0]);
+			cr_assert_eq(fz_fdtab_is_wrong(first), !before);
+			cr_assert(!second || !fz_fdtab_is_wrong(second));
+			close(s[0]);
+			close(s[1]);
+		}
+}
+
 Test(fdtab, timeouts)
 {
 	const struct timeval tv = { .tv_sec = 2, .tv_usec = 500000 };
@@ -178,15 +234,15 @@ Test(fdtab, timeouts)
 	fz_fdtab_look_up(s[0], &info);
 	cr_assert_eq(info, FZ_FD_SOCKET | FZ_FD_UNIX);
 	/* Set by somebody whom the library does not see. */
-	cr_assert(!fz_fdtab_is_stale(s[0]));
+	cr_assert(!is_wrong(s[0]));
 	setsockopt(s[0], SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
-	cr_assert(fz_fdtab_is_stale(s[0]));
+	cr_assert(is_wrong(s[0]));
 	cr_assert_eq(fz_fdtab_get(s[0]) & both, both);
-	cr_assert(!fz_fdtab_is_stale(s[0]));
+	cr_assert(!is_wrong(s[0]));
 	fz_fdtab_set(s[1], FZ_FD_SOCKET | FZ_FD_OURS);
-	cr_assert(!fz_fdtab_is_stale(s[1]));
+	cr_assert(!is_wrong(s[1]));
 	fcntl(s[1], F_SETFL, O_NONBLOCK);
-	cr_assert(fz_fdtab_is_stale(s[1]));
+	cr_assert(is_wrong(s[1]));
 	cr_assert_eq(fz_fdtab_nonblocking(s[1], fz_fdtab_get(s[1])), 1);
 	/* The kernel reports a negative timeout as none. */
 	cr_assert_eq(fz_fdtab_deadline(s[0], fz_fdtab_get(s[0]), false), FZ_FOREVER);
