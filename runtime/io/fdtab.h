@@ -53,11 +53,12 @@ enum {
 	FZ_FD_WAS_NONBLOCK = FZ_FD_SYNC,	/* it had O_NONBLOCK, but the word said that it had not */
 	FZ_FD_HAD_TIMEOUT = FZ_FD_APPEND,	/* it had a timeout, but the word said that it had none */
 	FZ_FD_CHANGING = FZ_FD_SLOW_WRITE,	/* with OURS: a call that may change O_NONBLOCK is under way */
+	FZ_FD_SHARED = FZ_FD_RING_REFUSED,	/* FZ_FD_CHANGES last counted that, not another file */
 };
 
 /*
- * The upper bits of a word count, modulo 2,048, how often the number was opened or closed; only
- * fz_fdtab_name() shows them.
+ * The upper bits of a word count, modulo 2,048, how often the number was opened or closed, and how often hints were
+ * taken back because its file was to be shared; only fz_fdtab_name() shows them.
  */
 #define FZ_FD_CHANGES 0xffe00000u
 
@@ -184,8 +185,8 @@ static inline uint32_t fz_fdtab_rests(uint32_t info)
 uint32_t fz_fdtab_rest(int fd);
 
 /*
- * A wait on fd that rests on `rests` (fz_fdtab_rests()), in one word; never 0 if rests is not.  The word has room for
- * the lower bits of the count of changes.
+ * Returns a call on fd that begins now and rests on `rests` (fz_fdtab_rests()), in one word; 0 if it rests on nothing.  All
+ * its waits have this word.  The word has room for the lower bits of the count of changes.
  */
 static inline uint32_t fz_fdtab_wait(int fd, uint32_t rests)
 {
@@ -199,9 +200,17 @@ static inline int fz_fdtab_wait_fd(uint32_t wait)
 	return (int)(wait & ((1u << 20) - 1));
 }
 
+static inline uint32_t fz_fdtab_wait_rests(uint32_t wait)
+{
+	return wait >> FZ_FD_RESTS_SHIFT & (FZ_FD_WAS_NONBLOCK | FZ_FD_HAD_TIMEOUT);
+}
+
+/* Returns what the call rests on wrongly, as far as has been found out.  wait: not 0. */
+uint32_t fz_fdtab_found_wrong(uint32_t wait);
+
 /*
- * Has the wait begun although it should not have, or not without a timeout?  Asks the kernel if the hints still stand.
- * No handler may run meanwhile.
+ * Has the call waited although it should not have, or not without a timeout?  Asks the kernel if the hints still stand.
+ * wait: not 0.  No handler may run meanwhile.
  */
 bool fz_fdtab_is_wrong(uint32_t wait);
 

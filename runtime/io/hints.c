@@ -110,7 +110,7 @@ static void take_back(int fd, uint32_t clear, uint32_t set)
 		if (FZ_UNLIKELY(lost && word & FZ_FD_RESTED_ON) && can_ask()) {
 			/* Waits that rested on what was wrong keep their name. */
 			if (shares && !(word & (FZ_FD_WAS_NONBLOCK | FZ_FD_HAD_TIMEOUT)))
-				new = (new & ~(uint32_t)FZ_FD_RESTED_ON) + ONE_CHANGE;
+				new = ((new & ~(uint32_t)FZ_FD_RESTED_ON) | FZ_FD_SHARED) + ONE_CHANGE;
 			if (swap_and_ask(fd, &word, new, lost))
 				return;
 		} else if (new == word || atomic_compare_exchange_weak_explicit(e, &word, new, memory_order_relaxed,
@@ -194,20 +194,32 @@ void fz_fdtab_low_water_set(int fd)
 	note_option(fd, FZ_FD_LOW_WATER);
 }
 
+/* How often has the count of the word gone on since the call began? */
+static uint32_t changes_since(uint32_t wait, uint32_t word)
+{
+	return (((word & FZ_FD_CHANGES) << 1) - (wait & FZ_FD_CHANGES << 1)) / (ONE_CHANGE << 1);
+}
+
+uint32_t fz_fdtab_found_wrong(uint32_t wait)
+{
+	const uint32_t word = atomic_load_explicit(fz_fdtab_word(fz_fdtab_wait_fd(wait)), memory_order_relaxed);
+	const uint32_t changes = changes_since(wait, word);
+
+	/* If the file has been shared since, what the kernel said then is in the word. */
+	return !changes || (changes == 1 && word & FZ_FD_SHARED) ? word & fz_fdtab_wait_rests(wait) : 0;
+}
+
 bool fz_fdtab_is_wrong(uint32_t wait)
 {
 	const int fd = fz_fdtab_wait_fd(wait);
-	const uint32_t rests = wait >> FZ_FD_RESTS_SHIFT & (FZ_FD_WAS_NONBLOCK | FZ_FD_HAD_TIMEOUT);
-	uint32_t word, changes;
+	uint32_t word;
 	bool wrong;
 
 	fz_lock_acquire(&lock);
 	word = atomic_load_explicit(fz_fdtab_word(fd), memory_order_relaxed);
-	changes = (fz_fdtab_wait(fd, rests) - wait) / (ONE_CHANGE << 1);
-	if (!changes)
-		ask(fd, word, rests & fz_fdtab_rests(word));
-	/* One change: the descriptor is shared, and what the kernel said then is in the word; or it is another file. */
-	wrong = changes <= 1 && fz_fdtab_get(fd) & rests;
+	if (!changes_since(wait, word))
+		ask(fd, word, fz_fdtab_wait_rests(wait) & fz_fdtab_rests(word));
+	wrong = fz_fdtab_found_wrong(wait) != 0;
 	fz_lock_release(&lock);
 	return wrong;
 }

@@ -13,23 +13,24 @@
  * meanwhile, the wait goes on: the kernel's answer may be about another open file.  If the program has taken the
  * hint back meanwhile, the kernel was asked then (hints.c).
  *
- *	fz_hints_begin(self, fd, rests);	in the runtime, before the wait is armed
+ * Natively a call looks at O_NONBLOCK and at its timeout when it begins, and not again.  So what it rests on is noted
+ * then, once for all its waits:
+ *
+ *	hinted = fz_fdtab_wait(fd, fz_fdtab_rests(info));
+ *	fz_hints_begin(self, hinted);	in the runtime, before the wait is armed
  *	fz_park(self, deadline);
- *		if it ends by FZ_WHY_SIGNAL, no handler has run, and fd has the name that it had
- *		(fz_fdtab_name): the hint was stale, so ask the kernel again
- *	fz_hints_end(self);			in the runtime
+ *		if it ends by FZ_WHY_SIGNAL, and no handler has run, fz_fdtab_found_wrong(hinted) tells which hint was
+ *		stale: ask the kernel again
+ *	fz_hints_end(self);		in the runtime
  */
 
 #include "runtime/fiber/fiber.h"
 #include "runtime/io/fdtab.h"
 
-/*
- * rests: what the wait rests on, fz_fdtab_rests().  relaxed: the monitor compares the number of the wait (collect() in
- * hints.c).
- */
-static inline void fz_hints_begin(struct fz_fiber *self, int fd, uint32_t rests)
+/* hinted: fz_fdtab_wait().  relaxed: the monitor compares the number of the wait (collect() in hints.c). */
+static inline void fz_hints_begin(struct fz_fiber *self, uint32_t hinted)
 {
-	atomic_store_explicit(&self->timer.hinted, fz_fdtab_wait(fd, rests), memory_order_relaxed);
+	atomic_store_explicit(&self->timer.hinted, hinted, memory_order_relaxed);
 }
 
 static inline void fz_hints_end(struct fz_fiber *self)

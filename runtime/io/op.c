@@ -182,8 +182,8 @@ static enum fz_why make_request(struct fz_fiber *self, const struct fz_op *op,
 	enum fz_why why;
 	bool prompt;
 
-	if (op->rests)
-		fz_hints_begin(self, fz_op_fd(op), op->rests);
+	if (op->hinted)
+		fz_hints_begin(self, op->hinted);
 	fz_waits_for(self, FZ_FOR_REQUEST, op);
 	ticket = start(request, self, flags);
 	if (FZ_UNLIKELY(turn != NULL)) {
@@ -246,8 +246,8 @@ static __attribute__((noinline)) int wait_in_turn(struct fz_fiber *self, const s
 	enum fz_why why = FZ_WHY_DONE;
 	int copy;
 
-	if (op->rests)
-		fz_hints_begin(self, fz_op_fd(op), op->rests);
+	if (op->hinted)
+		fz_hints_begin(self, op->hinted);
 	fz_waits_for(self, FZ_FOR_REQUEST, op);
 	if (fz_turn_begin(&turn, fz_op_fd(op), op->turn, fz_wait_arm(self, flags)))
 		fz_wait_disarm(self);

@@ -34,10 +34,10 @@ struct fz_op {
 	uint32_t file_index;		/* for WAITID: its options */
 	enum fz_prompt prompt;
 	/*
-	 * fz_fdtab_rests(): the call waits because of what the library remembers of the descriptor, which may be stale.
+	 * fz_fdtab_wait(): the call waits because of what the library remembers of the descriptor, which may be stale.
 	 * The monitor checks such waits (runtime/io/hints.h).
 	 */
-	uint16_t rests;
+	uint32_t hinted;
 	/*
 	 * Not 0: the request may take turns with others that have the same descriptor and the same
 	 * value here (runtime/io/turn.h).  POLLIN or POLLOUT; in the upper 32 bits, where SO_RCVLOWAT
@@ -85,7 +85,7 @@ _Static_assert(offsetof(struct fz_op, opcode) == offsetof(struct fz_asked, opcod
 enum {
 	FZ_OP_TIMEOUT = -1000,		/* the deadline passed */
 	/*
-	 * A handler has run.  If fz_signal_handled() is false and `rests` is not 0, a hint was stale
+	 * A handler has run.  If fz_signal_handled() is false and `hinted` is not 0, a hint was stale
 	 * instead.  The request had no effect.
 	 */
 	FZ_OP_SIGNAL = -1001,

@@ -246,11 +246,11 @@ static long real_call(const struct fz_op *op, int fd, size_t done)
 }
 
 /*
- * Wait until the first of n watches fires.  pin: of the only watch, or NULL.  rests: as in struct
+ * Wait until the first of n watches fires.  pin: of the only watch, or NULL.  hinted: as in struct
  * fz_op.  Returns 0, FZ_OP_*, or -errno if a descriptor cannot be waited for.
  */
 static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
-		 struct fz_pin *pin, fz_nsec deadline, unsigned flags, uint32_t rests)
+		 struct fz_pin *pin, fz_nsec deadline, unsigned flags, uint32_t hinted)
 {
 	enum fz_why why = FZ_WHY_DONE;
 	struct fz_ticket ticket;
@@ -262,8 +262,8 @@ static int await(struct fz_fiber *self, struct fz_watch *watches, unsigned n,
 		fz_leave_runtime(self);
 		return FZ_OP_SIGNAL;
 	}
-	if (rests)
-		fz_hints_begin(self, atomic_load_explicit(&watches[0].fd, memory_order_relaxed), rests);
+	if (hinted)
+		fz_hints_begin(self, hinted);
 	ticket = fz_wait_arm(self, flags);
 	if (pin)
 		fz_pin_begin(pin, ticket, true);
@@ -367,7 +367,7 @@ int fz_op_ready_wait(struct fz_fiber *self, const struct fz_op *op, fz_nsec dead
 		}
 		fz_watch_init(&w, fd, wanted_events(op), op->opcode != IORING_OP_POLL_ADD);
 		fz_waits_for(self, FZ_FOR_REQUEST, op);
-		ret = await(self, &w, 1, pin, deadline, flags, op->rests);
+		ret = await(self, &w, 1, pin, deadline, flags, op->hinted);
 		fired = ret == 0;
 		if (fired)
 			continue;

@@ -21,12 +21,12 @@ struct fz_pin {
 	int number;			/* the descriptor that the program passed */
 	/* private copy, -1, or FZ_PIN_CLOSED; written by fz_pin_closing(), fz_pin_adopt() and fz_pin_release() */
 	int copy;
+	uint32_t hinted;		/* fz_op.hinted of waits until the descriptor is ready; of the fiber only */
 	/*
 	 * While the call waits, the pin is in the list of its bucket.  The lock of the bucket guards all
-	 * fields but `waiting` and `rests`.
+	 * fields but `waiting` and `hinted`.
 	 */
 	bool waiting;			/* written by the fiber only */
-	uint16_t rests;			/* fz_op.rests of a wait until the descriptor is ready; of the fiber only */
 	bool linked;
 	bool ask_again;
 	struct fz_ticket ticket;

@@ -73,7 +73,7 @@ static int64_t read_by_ring(struct fz_fiber *self, struct fz_pin *spare, const s
 		.fd = spare->number,
 		.spare = spare,
 		.off = (uint64_t)FZ_IO_CURPOS,
-		.rests = spare->rests,
+		.hinted = spare->hinted,
 		.turn = POLLIN,
 		.addr = count == 1 ? (uintptr_t)iov->iov_base : (uintptr_t)iov,
 		.len = count == 1 ? fz_io_clamp(iov->iov_len) : (uint32_t)count,
@@ -133,7 +133,7 @@ static int64_t read_waiting(struct fz_fiber *self, int fd, uint32_t info, const 
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 	int64_t ret = FZ_OP_FORBIDDEN;
 
-	pin.rests = (uint16_t)fz_fdtab_rests(info);
+	pin.hinted = fz_fdtab_wait(fd, fz_fdtab_rests(info));
 	if (by_ring)
 		ret = read_by_ring(self, &pin, c->iov, c->count);
 	return ret == FZ_OP_FORBIDDEN ? read_fifo(self, &pin, c) : ret;
@@ -213,7 +213,7 @@ int64_t fz_io_pipe_write(struct fz_fiber *self, int fd, uint32_t info, struct fz
 {
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 
-	pin.rests = (uint16_t)fz_fdtab_rests(info);
+	pin.hinted = fz_fdtab_wait(fd, fz_fdtab_rests(info));
 	fz_signal_mark(self);
 	do {
 		int64_t ret = fz_io_try(true, fz_pin_fd(&pin), c, FZ_IO_CURPOS);

@@ -104,6 +104,7 @@ static int64_t receive_first(struct fz_fiber *self, const struct fz_op *op, stru
 	if (fz_backend_kind() != FZ_BACKEND_RING || deadline == FZ_FD_ASK_KERNEL || op->len >= MUCH ||
 	    fz_io_is_likely(self))
 		return FZ_OP_FORBIDDEN;
+	first.hinted = pin->hinted;
 	first.op_flags &= ~(uint32_t)FZ_MSG_WAITALL;
 	/* Not a spare pin: the call goes on by the descriptor, so it needs a copy when that is closed meanwhile. */
 	first.pin = pin;
@@ -153,6 +154,7 @@ static int64_t receive_whole(struct fz_fiber *self, const struct fz_op *op, cons
 	};
 	int64_t ret = FZ_OP_FORBIDDEN;
 
+	pin.hinted = fz_fdtab_wait(op->fd, fz_fdtab_rests(info));
 	if (fz_io_kernel_gathers(&a, message ? msg : NULL))
 		return fz_io_make_announced(self, own,
 					    (is_all_there(&a, message ? msg : NULL, op->len, least) ? 0 :
@@ -199,6 +201,7 @@ static int64_t receive_by_request(struct fz_fiber *self, struct fz_op *op,
 	int64_t ret;
 
 	op->spare = &spare;
+	op->hinted = fz_fdtab_wait(op->fd, fz_fdtab_rests(info));
 	/*
 	 * receive_whole() is for those that honour MSG_WAITALL; the ring would join records of SOCK_SEQPACKET.  For
 	 * MSG_ERRQUEUE, which a Unix socket ignores, the ring would not wait for data.
@@ -284,7 +287,6 @@ again:
 		wait = fz_io_is_blocking(op->fd, info);
 	if (wait >= 0 && FZ_UNLIKELY(share(self, op->fd, info, wait > 0)))
 		goto again;
-	op->rests = (uint16_t)fz_fdtab_rests(info);
 	least = fz_io_least(op->fd, info, (int)op->op_flags, &wait);
 	if (wait <= 0 && least == 1)
 		return fz_io_make_at_once(self, wait, own);

@@ -64,38 +64,50 @@ int64_t fz_io_make_at_once(struct fz_fiber *self, int wait, const struct fz_io_c
 	return wait ? wait : fz_io_make(own);
 }
 
-/*
- * A send on a Unix socket waits anew each 100 ms (wait_limit()), so the monitor may not meet any of these waits twice
- * (runtime/io/hints.h): check the first one when it is over.
- */
-static void check_first_wait(struct fz_io_attempt *a)
-{
-	const int fd = fz_pin_fd(a->pin);
-	const uint32_t rests = fz_fdtab_rests(a->info), nested = fz_bar_handlers();
+enum { TIMEOUTS = FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT };
 
-	if (!a->first_wait) {
-		a->first_wait = fz_fdtab_wait(fd, rests);
-	} else if (!a->checked) {
+/* Begin the timeout.  From now on the attempt rests on the hints that there are. */
+static void begin_timeout(struct fz_io_attempt *a)
+{
+	const uint32_t news = TIMEOUTS | FZ_FD_RESTED_ON;
+	const int fd = fz_pin_fd(a->pin);
+
+	a->info = (a->info & ~(uint32_t)FZ_FD_RESTED_ON) | (fz_fdtab_get(fd) & news);
+	a->deadline = fz_fdtab_deadline(fd, a->info, a->sends);
+	a->pin->hinted = fz_fdtab_wait(fd, fz_fdtab_rests(a->info));
+}
+
+/*
+ * The attempt has waited, or may have.  If a hint on which it rests has turned out to be wrong (runtime/io/hints.h), give
+ * it the timeout that the socket has, or end it.
+ */
+static void mend_deadline(struct fz_io_attempt *a)
+{
+	const uint32_t hinted = a->pin->hinted;
+	uint32_t wrong, nested;
+
+	/* Such a call waits anew each 100 ms (wait_limit()): the monitor hardly meets one of these waits twice. */
+	if (a->sends && a->info & FZ_FD_UNIX && !a->checked) {
 		a->checked = true;
-		/* The time is over. */
-		if (fz_fdtab_is_wrong(a->first_wait) && fz_fdtab_get(fd) & rests & FZ_FD_WAS_NONBLOCK)
-			a->deadline = 1;
+		nested = fz_bar_handlers();
+		fz_fdtab_is_wrong(hinted);
+		fz_allow_handlers(nested);
 	}
-	fz_allow_handlers(nested);
+	wrong = fz_fdtab_found_wrong(hinted);
+	if (!wrong)
+		return;
+	a->pin->hinted = 0;
+	a->info |= TIMEOUTS;
+	/* 1: the time is over. */
+	a->deadline = wrong & FZ_FD_WAS_NONBLOCK ? 1 : fz_fdtab_deadline(fz_pin_fd(a->pin), a->info, a->sends);
 }
 
 fz_nsec fz_io_attempt_deadline(struct fz_io_attempt *a)
 {
-	const int fd = fz_pin_fd(a->pin);
-
-	if (a->sends && a->info & FZ_FD_UNIX)
-		check_first_wait(a);
-	/* A hint may have been mended since the call began (runtime/io/hints.h). */
-	if (!a->deadline || a->deadline == FZ_FOREVER) {
-		a->info |= fz_fdtab_get(fd) & (FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT);
-		a->deadline = fz_fdtab_deadline(fd, a->info, a->sends);
-	}
-	a->pin->rests = (uint16_t)fz_fdtab_rests(a->info);
+	if (!a->deadline)
+		begin_timeout(a);
+	else if (a->pin->hinted)
+		mend_deadline(a);
 	return a->deadline;
 }
 
@@ -254,7 +266,7 @@ int fz_io_accept(struct fz_fiber *self, long number, int fd, void *addr, uint32_
 		struct fz_op op = {
 			.opcode = IORING_OP_ACCEPT,
 			.prompt = FZ_PROMPT_BESIDE_CPU_BOUND,
-			.rests = (uint16_t)fz_fdtab_rests(info),
+			.hinted = fz_fdtab_wait(fd, fz_fdtab_rests(info)),
 			.fd = fd,
 			.addr = (uintptr_t)addr,
 			.off = (uintptr_t)addr_len,
@@ -334,7 +346,7 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 
 	if (wait == -EBADF)
 		return wait;
-	op.rests = pin.rests = (uint16_t)fz_fdtab_rests(info);
+	op.hinted = pin.hinted = fz_fdtab_wait(fd, fz_fdtab_rests(info));
 	deadline = fz_fdtab_deadline(fd, info, true);
 	restart = deadline == FZ_FOREVER;
 	/*

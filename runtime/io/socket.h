@@ -90,13 +90,13 @@ struct fz_io_attempt {
 	size_t room;			/* for ancillary data, in the program's message */
 	struct fz_user_msghdr *message;	/* the program's, for a call that receives */
 	fz_nsec deadline;
-	uint32_t first_wait;		/* of a send on a Unix socket: fz_fdtab_wait() */
-	bool checked;			/* that wait is checked */
+	bool checked;			/* a send on a Unix socket has asked whether it rested on what was wrong */
 };
 
 /*
  * Returns the deadline from SO_RCVTIMEO or SO_SNDTIMEO.  The timeout begins with the first call of
- * this function, which stores the deadline in a->deadline; 0 there means not asked yet.
+ * this function, which stores the deadline in a->deadline; 0 there means not asked yet.  As natively, what the program
+ * sets after that does not matter.
  */
 fz_nsec fz_io_attempt_deadline(struct fz_io_attempt *a);
 

@@ -46,7 +46,7 @@ static int64_t await(struct fz_fiber *self, struct fz_pin *pin, short events)
 	if (deadline == FZ_FD_ASK_KERNEL)
 		return 0;
 	/* The kernel has just been asked for O_NONBLOCK. */
-	pin->rests = (uint16_t)(fz_fdtab_rests(info) & FZ_FD_HAD_TIMEOUT);
+	pin->hinted = fz_fdtab_wait(fd, fz_fdtab_rests(info) & FZ_FD_HAD_TIMEOUT);
 	ret = fz_io_wait_ready(self, pin, events, deadline, deadline == FZ_FOREVER);
 	if (ret == FZ_OP_FORBIDDEN)
 		return 0;

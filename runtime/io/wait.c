@@ -108,19 +108,19 @@ static bool sends(const struct fz_op *op)
 
 /*
  * Did the wait for *op rest on a hint that was wrong (runtime/io/hints.h)?  Returns -EAGAIN if the call
- * should not have waited; otherwise 0, and sets *deadline, and clears op->rests, if the socket has a timeout.
+ * should not have waited; otherwise 0, and sets *deadline, and clears op->hinted, if the socket has a timeout.
  */
 static int look_again(struct fz_op *op, fz_nsec *deadline)
 {
 	const int fd = fz_op_fd(op);
-	const uint32_t info = fz_fdtab_get(fd), wrong = op->rests & info;
+	const uint32_t wrong = fz_fdtab_found_wrong(op->hinted);
 
 	if (wrong & FZ_FD_WAS_NONBLOCK)
 		return -EAGAIN;
 	if (wrong && *deadline == FZ_FOREVER)
-		*deadline = fz_fdtab_deadline(fd, info, sends(op));
+		*deadline = fz_fdtab_deadline(fd, fz_fdtab_get(fd), sends(op));
 	if (wrong)
-		op->rests = 0;
+		op->hinted = 0;
 	return 0;
 }
 
@@ -131,7 +131,6 @@ static int64_t run_more(struct fz_fiber *self, struct fz_op *op, fz_nsec deadlin
 	struct fz_pin *pin;
 
 	for (;;) {
-		const uint32_t name = op->rests ? fz_fdtab_name(fz_op_fd(op)) : 0;
 		int ret = fz_op_wait(self, op, deadline, FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL);
 
 		/* Without a handler, a signal interrupted a worker thread of the ring. */
@@ -144,7 +143,7 @@ static int64_t run_more(struct fz_fiber *self, struct fz_op *op, fz_nsec deadlin
 			if (!fz_signal_handled(self)) {
 				const fz_nsec before = deadline;
 
-				if (name && name == fz_fdtab_name(fz_op_fd(op)) && look_again(op, &deadline))
+				if (op->hinted && look_again(op, &deadline))
 					return timeout_error ? timeout_error : -EAGAIN;
 				restart &= deadline == before;
 				continue;
@@ -156,6 +155,7 @@ static int64_t run_more(struct fz_fiber *self, struct fz_op *op, fz_nsec deadlin
 			pin = fz_op_pin(op, NULL);
 			if (pin)
 				fz_pin_release(pin);
+			op->hinted = fz_fdtab_wait(fz_op_fd(op), fz_fdtab_wait_rests(op->hinted));
 			continue;
 		case FZ_OP_CANCEL:
 			/* relaxed: only this fiber writes it. */
@@ -185,7 +185,7 @@ int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
 		.opcode = IORING_OP_POLL_ADD,
 		.fd = pin->number,
 		.pin = pin,
-		.rests = pin->rests,
+		.hinted = pin->hinted,
 		.op_flags = (uint16_t)events,
 		.turn = events == POLLIN || events == POLLOUT ? (uint64_t)events : 0,
 	};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * tests/programs/io/io_hints_late.c - O_NONBLOCK and timeouts that come when a call waits already: it waits on, and gets
- * what is sent later.  Whether the descriptor is shared before, because of the change, or not at all.
+ * what is sent later, or sends all.  Whether the descriptor is shared before, because of the change, or not at all.
  */
 #include "sockets.h"
 
@@ -22,9 +22,10 @@ static void set_nonblock(int fd)
 	CHECK_OK(fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK));
 }
 
-static void limit_reads(int fd)
+static void limit(int fd)
 {
 	set_timeout(fd, SO_RCVTIMEO, 1);
+	set_timeout(fd, SO_SNDTIMEO, 1);
 }
 
 static void in_child(void (*set)(int fd), int fd)
@@ -85,11 +86,11 @@ static void make_change(int change, int fd)
 	switch (change) {
 	case FCNTL: set_nonblock(fd); break;
 	case IOCTL: CHECK_OK(ioctl(fd, FIONBIO, &on)); break;
-	case OPTION: limit_reads(fd); break;
+	case OPTION: limit(fd); break;
 	case BY_DUPLICATE: on_duplicate(set_nonblock, fd); break;
-	case OPTION_BY_DUPLICATE: on_duplicate(limit_reads, fd); break;
+	case OPTION_BY_DUPLICATE: on_duplicate(limit, fd); break;
 	case BY_CHILD: in_child(set_nonblock, fd); break;
-	case OPTION_BY_CHILD: in_child(limit_reads, fd); break;
+	case OPTION_BY_CHILD: in_child(limit, fd); break;
 	case BY_RECEIVER: on_received(fd); break;
 	}
 }
@@ -152,6 +153,102 @@ static void *late(void *arg)
 	return NULL;
 }
 
+/*
+ * Calls that may wait several times before they return: for the rest of what they are to receive or send; or because whoever
+ * waits for room on a Unix socket looks again now and then.
+ */
+enum { WHOLE, ON_STREAM, DATAGRAM, ON_TCP, LONG_CALLS };
+
+static char much[1 << 20];
+
+struct long_call {
+	int call, fd[2];
+	struct event begun;
+	pid_t tid;
+	pthread_t thread;
+};
+
+static void *makes_long_call(void *arg)
+{
+	struct long_call *c = arg;
+	char text[2];
+
+	c->tid = gettid();
+	event_post(&c->begun);
+	switch (c->call) {
+	case WHOLE: CHECK_INT(recv(c->fd[0], text, 2, MSG_WAITALL), 2); break;
+	case ON_TCP: CHECK_INT(send(c->fd[0], much, sizeof(much), 0), sizeof(much)); break;
+	default: CHECK_INT(send(c->fd[0], "x", 1, 0), 1); break;
+	}
+	return NULL;
+}
+
+static void begin_long_call(struct long_call *c, int call)
+{
+	const int bytes = 1 << 16;
+
+	*c = (struct long_call){ .call = call, .begun = EVENT_INIT };
+	if (call == ON_TCP) {
+		tcp_pair(c->fd);
+		CHECK_OK(setsockopt(c->fd[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)));
+		CHECK_OK(setsockopt(c->fd[1], SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)));
+	} else {
+		CHECK_OK(socketpair(AF_UNIX, call == DATAGRAM ? SOCK_DGRAM : SOCK_STREAM, 0, c->fd));
+	}
+	while ((call == ON_STREAM || call == DATAGRAM) && send(c->fd[0], "x", 1, MSG_DONTWAIT) == 1)
+		continue;
+	c->thread = start(makes_long_call, c);
+	event_wait(&c->begun, 1);
+	await_sleep(c->tid);
+}
+
+static void let_some_through(const struct long_call *c)
+{
+	if (c->call == WHOLE)
+		CHECK_INT(send(c->fd[1], "x", 1, 0), 1);
+	else if (c->call == ON_TCP)
+		CHECK(recv(c->fd[1], much, 20000, 0) > 0);
+}
+
+static void end_long_call(struct long_call *c)
+{
+	char text[1 << 12];
+
+	if (c->call == WHOLE) {
+		CHECK_INT(send(c->fd[1], "x", 1, 0), 1);
+	} else if (c->call == ON_TCP) {
+		/* Until all is sent; the rest stays. */
+		while (pthread_tryjoin_np(c->thread, NULL)) {
+			recv(c->fd[1], text, sizeof(text), MSG_DONTWAIT);
+			sched_yield();
+		}
+	} else {
+		while (recv(c->fd[1], text, sizeof(text), MSG_DONTWAIT) > 0)
+			continue;
+	}
+	if (c->call != ON_TCP)
+		finish(c->thread);
+	close_pair(c->fd);
+}
+
+static void late_for_long_calls(int change)
+{
+	struct long_call calls[LONG_CALLS];
+
+	for (int call = 0; call < LONG_CALLS; call++)
+		begin_long_call(&calls[call], call);
+	for (int call = 0; call < LONG_CALLS; call++) {
+		make_change(change, calls[call].fd[0]);
+		let_some_through(&calls[call]);
+	}
+	/* For calls that look again, and once more for what a fork may bring to light. */
+	usleep(200000);
+	in_child(nothing, calls[0].fd[0]);
+	usleep(200000);
+	for (int call = 0; call < LONG_CALLS; call++)
+		end_long_call(&calls[call]);
+}
+
 static void *accepts(void *arg)
 {
 	struct byte_receiver *r = arg;
@@ -208,6 +305,8 @@ int main(void)
 	/* One after the other: a fork shares all descriptors. */
 	for (intptr_t i = 0; i < KINDS * BEFORES; i++)
 		finish(start(late, (void *)i));
+	for (int change = 0; change < CHANGES; change++)
+		late_for_long_calls(change);
 	for (int by_thread = 0; by_thread < 2; by_thread++)
 		in_processes(by_thread);
 	return success();

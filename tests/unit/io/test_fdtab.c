@@ -199,6 +199,28 @@ Test(fdtab, waits_and_hints_that_are_taken_back)
 		}
 }
 
+/* A call that began with another open file under the number rests on nothing that is found out about this one. */
+Test(fdtab, waits_on_a_number_that_is_used_again)
+{
+	uint32_t first, second;
+	int s[2];
+
+	fz_fdtab_init();
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
+	fz_fdtab_set(s[0], FZ_FD_SOCKET | FZ_FD_OURS);
+	first = wait_on(s[0]);
+	fz_fdtab_set(s[0], FZ_FD_SOCKET | FZ_FD_OURS);
+	second = wait_on(s[0]);
+	fcntl(s[0], F_SETFL, O_NONBLOCK);
+	cr_assert_eq(fz_fdtab_found_wrong(second), 0);
+	cr_assert(fz_fdtab_is_wrong(second));
+	cr_assert_eq(fz_fdtab_found_wrong(second), FZ_FD_WAS_NONBLOCK);
+	cr_assert_eq(fz_fdtab_found_wrong(first), 0);
+	cr_assert(!fz_fdtab_is_wrong(first));
+	close(s[0]);
+	close(s[1]);
+}
+
 Test(fdtab, timeouts)
 {
 	const struct timeval tv = { .tv_sec = 2, .tv_usec = 500000 };
