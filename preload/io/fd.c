@@ -286,7 +286,7 @@ FZ_EXPORT int fcntl(int fd, int command, ...)
 		return (int)fz_leave(-EBADF);
 	if (self && (command == F_SETLKW || command == F_OFD_SETLKW))
 		return lock_or_announce(self, fd, command, arg);
-	if (command == F_SETFL && (intptr_t)arg & O_NONBLOCK)
+	if (command == F_SETFL)
 		fz_fdtab_nonblocking_begins(fd);
 	call = fz_block(is_locking(command) ? self : NULL, FZ_CALL_BRIEF);
 	ret = fz_block_end(&call, FZ_REPEAT(&call, fz_real.fcntl(fd, command, arg)));

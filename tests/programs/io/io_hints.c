@@ -6,6 +6,7 @@
  */
 #include "sockets.h"
 
+#include <sys/ioctl.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -269,7 +270,7 @@ static void beside_closed(void)
 	}
 }
 
-enum { OPTION_ELSEWHERE, FORK, DUPLICATE, FORGETTINGS };
+enum { OPTION_ELSEWHERE, FORK, DUPLICATE, CLEARED, CLEARED_BY_IOCTL, FORGETTINGS };
 
 static void *reads_limited(void *arg)
 {
@@ -286,7 +287,7 @@ static void *reads_limited(void *arg)
 static void while_it_waits(int how)
 {
 	struct held h = { .call = how, .begun = EVENT_INIT };
-	int other[2], status, copy;
+	int other[2], status, copy, off = 0;
 	pthread_t t;
 	pid_t pid;
 
@@ -306,9 +307,15 @@ static void while_it_waits(int how)
 		CHECK_INT(waitpid(pid, &status, 0), pid);
 		CHECK_OK(status);
 		break;
-	default:
+	case DUPLICATE:
 		copy = dup(h.ends[0]);
 		CHECK_OK(close(copy));
+		break;
+	case CLEARED:
+		CHECK_OK(fcntl(h.ends[0], F_SETFL, fcntl(h.ends[0], F_GETFL) & ~O_NONBLOCK));
+		break;
+	case CLEARED_BY_IOCTL:
+		CHECK_OK(ioctl(h.ends[0], FIONBIO, &off));
 		break;
 	}
 	finish(t);
