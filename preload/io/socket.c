@@ -179,23 +179,45 @@ FZ_EXPORT ssize_t sendto(int fd, const void *buf, size_t n, int flags,
 	return fz_leave(fz_io_sendto(self, fd, buf, n, flags, addr.__sockaddr__, addr_len));
 }
 
+enum { PAGE = 4096 };
+
+/* Are the n bytes at p in the frames of the caller's callers? */
+static bool is_on_stack(const void *p, size_t n)
+{
+	const uintptr_t here = (uintptr_t)__builtin_frame_address(0), at = (uintptr_t)p;
+	const struct fz_fiber_mem *mem = &fz_self()->mem;
+	/* Of a stack that is not the fiber's own, this page is known to be there. */
+	const uintptr_t end = here - (uintptr_t)mem->stack < mem->stack_size ?
+				      (uintptr_t)mem->stack + mem->stack_size : (here | (PAGE - 1)) + 1;
+
+	return at >= here && at < end && n <= end - at;
+}
+
+/* Can the kernel read the n bytes at p, at least 8?  Asks only if they are not on the stack, where most messages are. */
+static bool is_readable(const void *p, size_t n)
+{
+	const uintptr_t at = (uintptr_t)p, first = (at | (PAGE - 1)) + 1;
+
+	if (FZ_LIKELY(is_on_stack(p, n)))
+		return true;
+	if (!fz_sys_readable(p))
+		return false;
+	for (uintptr_t page = first; page > at && page - at < n; page += PAGE)
+		if (!fz_sys_readable((const void *)page))
+			return false;
+	return true;
+}
+
 /* Can the kernel read all of the message's ancillary data?  If not, the call fails. */
 static bool has_control(const struct msghdr *msg)
 {
-	enum { PAGE = 4096, MOST = 1 << 20, WORD = 8 };
-	const char *control;
-	size_t n;
+	enum { MOST = 1 << 20 };
 
-	if (!fz_sys_readable(&msg->msg_control) || !fz_sys_readable(&msg->msg_controllen))
-		return false;
-	control = msg->msg_control;
-	n = msg->msg_controllen;
-	if (!control || n < sizeof(struct cmsghdr) || n > MOST)
-		return false;
-	for (size_t at = 0; at <= n - WORD; at += PAGE)
-		if (!fz_sys_readable(control + at))
-			return false;
-	return fz_sys_readable(control + n - WORD);
+	_Static_assert(offsetof(struct msghdr, msg_controllen) ==
+		       offsetof(struct msghdr, msg_control) + sizeof(msg->msg_control), "read as one");
+	return is_readable(&msg->msg_control, sizeof(msg->msg_control) + sizeof(msg->msg_controllen)) &&
+	       msg->msg_control && msg->msg_controllen >= sizeof(struct cmsghdr) && msg->msg_controllen <= MOST &&
+	       is_readable(msg->msg_control, msg->msg_controllen);
 }
 
 /*

@@ -143,6 +143,16 @@ uint32_t fz_fdtab_name(int fd)
 	return fz_fdtab_word(fd) ? (word_of(fd) & FZ_FD_CHANGES) | ((uint32_t)fd + 1) : 0;
 }
 
+int fz_fdtab_next_shared_socket(int fd)
+{
+	const int high = fz_fdtab_highest();
+
+	while (++fd <= high)
+		if ((word_of(fd) & (FZ_FD_KIND_MASK | FZ_FD_OURS)) == FZ_FD_SOCKET)
+			return fd;
+	return -1;
+}
+
 void fz_fdtab_unshare(struct fz_fiber *self)
 {
 	self->thread.owns_files = true;

@@ -94,6 +94,9 @@ uint32_t fz_fdtab_queued(int fd);
 bool fz_fdtab_set_queued(int fd, uint32_t queued, uint32_t *ret_before);
 void fz_fdtab_restore_queued(int fd, uint32_t queued, uint32_t before);
 
+/* Returns the next socket after fd that is known, but not FZ_FD_OURS; -1 if there is none.  fd may be -1. */
+int fz_fdtab_next_shared_socket(int fd);
+
 /* Returns the highest descriptor that is or was known. */
 int fz_fdtab_highest(void);
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "runtime/io/hints.h"
 
+#include <asm/errno.h>
+#include <asm/socket.h>
+
 #include "runtime/base/lock.h"
+#include "runtime/base/sys.h"
 #include "runtime/base/time.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/sched/monitor.h"
@@ -170,20 +174,31 @@ void fz_fdtab_share_all(void)
 /* The program sets a socket option on fd: note that for fd and for all sockets that may be duplicates of it. */
 static void note_option(int fd, uint32_t option)
 {
-	const int high = fz_fdtab_highest();
+	const bool ours = fz_fdtab_get(fd) & FZ_FD_OURS;
 
 	take_back(fd, 0, option);
-	for (int other = 0; other <= high && !(fz_fdtab_get(fd) & FZ_FD_OURS); other++) {
-		const uint32_t info = fz_fdtab_get(other);
-
-		if ((info & FZ_FD_KIND_MASK) == FZ_FD_SOCKET && !(info & FZ_FD_OURS))
-			take_back(other, 0, option);
-	}
+	for (int other = -1; !ours && (other = fz_fdtab_next_shared_socket(other)) >= 0;)
+		take_back(other, 0, option);
 	await_answers();
+}
+
+/* Is it certain that no socket option can be set on fd? */
+static bool is_no_socket(int fd)
+{
+	const uint32_t kind = fz_fdtab_get(fd) & FZ_FD_KIND_MASK;
+	int type;
+
+	if (kind != FZ_FD_UNKNOWN || fd < 0)
+		return kind != FZ_FD_SOCKET;
+	type = fz_sys_socket_option(fd, SO_TYPE);
+	return type == -EBADF || type == -ENOTSOCK;
 }
 
 void fz_fdtab_timeout_set(int fd, bool negative)
 {
+	/* To go through all sockets would take longer. */
+	if (is_no_socket(fd))
+		return;
 	if (negative)
 		atomic_store_explicit(&fz_fdtab_negative_seen, true, memory_order_relaxed);
 	note_option(fd, BOTH_TIMEOUTS);
