@@ -165,7 +165,7 @@ static int64_t read_common(struct fz_fiber *self, int fd, struct fz_io_cursor *c
 	return read_other(self, fd, c);
 }
 
-int64_t fz_io_read(struct fz_fiber *self, int fd, void *buf, size_t n)
+static int64_t read_once(struct fz_fiber *self, int fd, void *buf, size_t n)
 {
 	const struct fz_io_call own = { __NR_read, { fd, (long)buf, (long)n } };
 	struct iovec iov = { .iov_base = buf, .iov_len = fz_io_clamp(n) };
@@ -186,6 +186,11 @@ int64_t fz_io_read(struct fz_fiber *self, int fd, void *buf, size_t n)
 	return read_common(self, fd, &c);
 }
 
+int64_t fz_io_read(struct fz_fiber *self, int fd, void *buf, size_t n)
+{
+	return FZ_IO_CALL(read_once(self, fd, buf, n));
+}
+
 int64_t fz_io_readv(struct fz_fiber *self, long number, int fd, const struct iovec *iov, int count)
 {
 	const struct fz_io_call own = { number, { fd, (long)iov, count, FZ_IO_CURPOS, -1, 0 } };
@@ -194,7 +199,7 @@ int64_t fz_io_readv(struct fz_fiber *self, long number, int fd, const struct iov
 	/* Nothing to transfer, or an error: the kernel answers at once. */
 	if (fz_io_bad_vector(iov, count))
 		return fz_io_make(&own);
-	return read_common(self, fd, &c);
+	return FZ_IO_CALL(read_common(self, fd, &c));
 }
 
 /* ---- write -------------------------------------------------------------- */
@@ -227,7 +232,7 @@ static int64_t write_common(struct fz_fiber *self, int fd, struct fz_io_cursor *
 	return fz_io_real_transfer(self, fd, c, fz_io_is_ready(fd, POLLOUT));
 }
 
-int64_t fz_io_write(struct fz_fiber *self, int fd, const void *buf, size_t n)
+static int64_t write_once(struct fz_fiber *self, int fd, const void *buf, size_t n)
 {
 	const struct fz_io_call own = { __NR_write, { fd, (long)buf, (long)n } };
 	struct iovec iov = { .iov_base = (void *)buf, .iov_len = fz_io_clamp(n) };
@@ -249,6 +254,11 @@ int64_t fz_io_write(struct fz_fiber *self, int fd, const void *buf, size_t n)
 	return write_common(self, fd, &c);
 }
 
+int64_t fz_io_write(struct fz_fiber *self, int fd, const void *buf, size_t n)
+{
+	return FZ_IO_CALL(write_once(self, fd, buf, n));
+}
+
 int64_t fz_io_writev(struct fz_fiber *self, long number, int fd, const struct iovec *iov,
 		     int count)
 {
@@ -257,5 +267,5 @@ int64_t fz_io_writev(struct fz_fiber *self, long number, int fd, const struct io
 
 	if (fz_io_bad_vector(iov, count))
 		return fz_io_make(&own);
-	return write_common(self, fd, &c);
+	return FZ_IO_CALL(write_common(self, fd, &c));
 }

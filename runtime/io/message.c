@@ -314,8 +314,8 @@ static int64_t receive_enough(struct fz_fiber *self, struct fz_io_attempt *a, st
 	return ret;
 }
 
-int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsigned n,
-		       int flags, void *timespec)
+static int64_t receive_messages(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsigned n,
+				int flags, void *timespec)
 {
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 	struct fz_message_slot *slots = (void *)vec;
@@ -364,4 +364,10 @@ int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 			break;
 	}
 	return done ? (int64_t)done : ret;
+}
+
+int64_t fz_io_recvmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsigned n,
+		       int flags, void *timespec)
+{
+	return FZ_IO_CALL(receive_messages(self, fd, vec, n, flags, timespec));
 }

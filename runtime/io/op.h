@@ -95,6 +95,8 @@ enum {
 	 * make the call that the program has made.
 	 */
 	FZ_OP_FORBIDDEN = -1003,
+	/* Not of fz_op_wait(): handlers, all with SA_RESTART, have ended a call that has had no effect (FZ_IO_CALL). */
+	FZ_OP_ANEW = -1004,
 };
 
 /* Turn the reason for the end of a wait into 0 or FZ_OP_*. */

@@ -98,17 +98,9 @@ static int64_t read_fifo(struct fz_fiber *self, struct fz_pin *pin, const struct
 	while (!fz_io_asks_for_nothing(c->iov, c->count) && fifo_waits(fd)) {
 		if (!file.inode && (identity_of(fd, &file) || !file.inode))
 			break;
-		ret = fz_io_wait_ready(self, pin, POLLIN, FZ_FOREVER, false);
+		ret = fz_io_wait_ready(self, pin, POLLIN, FZ_FOREVER, true);
 		if (ret == FZ_OP_FORBIDDEN)
 			break;
-		if (ret == -EINTR && fz_signal_restarts(self)) {
-			/* As natively, the restarted call reads the file that the number names now. */
-			fz_signal_mark(self);
-			fz_pin_release(pin);
-			fd = pin->number;
-			file = (struct identity){ 0 };
-			continue;
-		}
 		if (ret < 0)
 			return ret;
 		fd = fz_pin_fd(pin);

@@ -322,7 +322,7 @@ int64_t fz_io_recv(struct fz_fiber *self, int fd, void *buf, size_t n, int flags
 {
 	const struct fz_io_call own = { __NR_recvfrom, { fd, (long)buf, (long)n, flags } };
 
-	return receive_buffer(self, fd, buf, n, flags, &own);
+	return FZ_IO_CALL(receive_buffer(self, fd, buf, n, flags, &own));
 }
 
 int64_t fz_io_socket_read(struct fz_fiber *self, int fd, void *buf, size_t n)
@@ -350,7 +350,7 @@ int64_t fz_io_recvmsg(struct fz_fiber *self, int fd, struct msghdr *msg, int fla
 {
 	const struct fz_io_call own = { __NR_recvmsg, { fd, (long)msg, flags } };
 
-	return receive_message(self, fd, (void *)msg, flags, &own);
+	return FZ_IO_CALL(receive_message(self, fd, (void *)msg, flags, &own));
 }
 
 int64_t fz_io_socket_readv(struct fz_fiber *self, int fd, const struct fz_io_cursor *c)
@@ -362,8 +362,8 @@ int64_t fz_io_socket_readv(struct fz_fiber *self, int fd, const struct fz_io_cur
 	return receive_message(self, fd, &msg, 0, c->own);
 }
 
-int64_t fz_io_recvfrom(struct fz_fiber *self, int fd, void *buf, size_t n, int flags,
-		       void *addr, uint32_t *addr_len)
+static int64_t receive_from(struct fz_fiber *self, int fd, void *buf, size_t n, int flags,
+			    void *addr, uint32_t *addr_len)
 {
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 	struct fz_io_attempt a = {
@@ -384,8 +384,6 @@ int64_t fz_io_recvfrom(struct fz_fiber *self, int fd, void *buf, size_t n, int f
 	size_t least;
 	int wait;
 
-	if (!addr)
-		return fz_io_recv(self, fd, buf, n, flags);
 	wait = fz_io_may_wait(self, __NR_recvfrom, fd, flags, &a.info);
 	least = fz_io_least(fd, a.info, flags, &wait);
 	if (FZ_UNLIKELY(least > 1))
@@ -393,4 +391,12 @@ int64_t fz_io_recvfrom(struct fz_fiber *self, int fd, void *buf, size_t n, int f
 	if (wait <= 0)
 		return fz_io_make_at_once(self, wait, &a.call);
 	return fz_io_try_or_wait(self, &a);
+}
+
+int64_t fz_io_recvfrom(struct fz_fiber *self, int fd, void *buf, size_t n, int flags,
+		       void *addr, uint32_t *addr_len)
+{
+	if (!addr)
+		return fz_io_recv(self, fd, buf, n, flags);
+	return FZ_IO_CALL(receive_from(self, fd, buf, n, flags, addr, addr_len));
 }

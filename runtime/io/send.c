@@ -164,7 +164,7 @@ int64_t fz_io_sendto(struct fz_fiber *self, int fd, const void *buf, size_t n, i
 		__NR_sendto, { fd, (long)buf, (long)n, flags, (long)addr, addr_len }
 	};
 
-	return send_buffer(self, &own, flags);
+	return FZ_IO_CALL(send_buffer(self, &own, flags));
 }
 
 int64_t fz_io_socket_write(struct fz_fiber *self, int fd, const void *buf, size_t n)
@@ -194,7 +194,7 @@ static int64_t send_forbidden(struct fz_fiber *self, struct fz_io_attempt *a, bo
 	return ret;
 }
 
-int64_t fz_io_sendmsg(struct fz_fiber *self, int fd, const struct msghdr *msg, int flags)
+static int64_t send_message(struct fz_fiber *self, int fd, const struct msghdr *msg, int flags)
 {
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 	struct fz_io_attempt a = {
@@ -218,6 +218,11 @@ int64_t fz_io_sendmsg(struct fz_fiber *self, int fd, const struct msghdr *msg, i
 		return ret;
 	/* The kernel has read all of *msg, so it is readable. */
 	return (int64_t)fz_io_rest_of_message(self, &a, (void *)msg, (size_t)ret, FZ_IO_MAX, forbidden);
+}
+
+int64_t fz_io_sendmsg(struct fz_fiber *self, int fd, const struct msghdr *msg, int flags)
+{
+	return FZ_IO_CALL(send_message(self, fd, msg, flags));
 }
 
 int64_t fz_io_socket_writev(struct fz_fiber *self, int fd, struct fz_io_cursor *c)
@@ -245,8 +250,8 @@ int64_t fz_io_socket_writev(struct fz_fiber *self, int fd, struct fz_io_cursor *
 	return ret < 0 ? ret : (int64_t)fz_io_rest_of_message(self, &a, &msg, (size_t)ret, FZ_IO_MAX, false);
 }
 
-int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsigned n,
-		       int flags)
+static int64_t send_messages(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsigned n,
+			     int flags)
 {
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 	struct fz_message_slot *slots = (void *)vec;
@@ -297,4 +302,10 @@ int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsig
 	if (FZ_UNLIKELY(done && ret == -EPIPE))
 		fz_signal_collect(self, (int)ret);
 	return done ? (int64_t)done : ret;
+}
+
+int64_t fz_io_sendmmsg(struct fz_fiber *self, int fd, struct mmsghdr *vec, unsigned n,
+		       int flags)
+{
+	return FZ_IO_CALL(send_messages(self, fd, vec, n, flags));
 }

@@ -252,8 +252,8 @@ int64_t fz_io_try_or_wait(struct fz_fiber *self, struct fz_io_attempt *a)
 
 /* ---- accept and connect ------------------------------------------------- */
 
-int fz_io_accept(struct fz_fiber *self, long number, int fd, void *addr, uint32_t *addr_len,
-		 int flags)
+static int accept_once(struct fz_fiber *self, long number, int fd, void *addr, uint32_t *addr_len,
+		       int flags)
 {
 	const struct fz_io_call own = { number, { fd, (long)addr, (long)addr_len, flags } };
 	uint32_t info, inherited;
@@ -294,6 +294,12 @@ int fz_io_accept(struct fz_fiber *self, long number, int fd, void *addr, uint32_
 	return (int)ret;
 }
 
+int fz_io_accept(struct fz_fiber *self, long number, int fd, void *addr, uint32_t *addr_len,
+		 int flags)
+{
+	return (int)FZ_IO_CALL(accept_once(self, number, fd, addr, addr_len, flags));
+}
+
 static int connect_at_once(struct fz_fiber *self, int fd, const void *addr, uint32_t addr_len,
 			   fz_nsec deadline)
 {
@@ -320,7 +326,7 @@ static int await_connection(struct fz_fiber *self, struct fz_pin *pin, const voi
 	int64_t ret;
 
 	fz_signal_mark(self);
-	ret = fz_io_wait_ready(self, pin, POLLOUT, deadline, false);
+	ret = fz_io_wait_ready(self, pin, POLLOUT, deadline, deadline == FZ_FOREVER);
 	if (ret == 0)
 		return -EALREADY;
 	if (ret < 0 && ret != FZ_OP_FORBIDDEN)
@@ -328,7 +334,7 @@ static int await_connection(struct fz_fiber *self, struct fz_pin *pin, const voi
 	return connect_at_once(self, fz_pin_fd(pin), addr, addr_len, deadline);
 }
 
-int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr_len)
+static int connect_once(struct fz_fiber *self, int fd, const void *addr, uint32_t addr_len)
 {
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 	struct fz_op op = {
@@ -340,7 +346,6 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 	};
 	fz_nsec deadline;
 	uint32_t info;
-	bool restart;
 	int64_t ret;
 	int wait = fz_io_may_wait(self, __NR_connect, fd, 0, &info);
 
@@ -348,7 +353,6 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 		return wait;
 	op.hinted = pin.hinted = fz_fdtab_wait(fd, fz_fdtab_rests(info));
 	deadline = fz_fdtab_deadline(fd, info, true);
-	restart = deadline == FZ_FOREVER;
 	/*
 	 * A Unix socket waits only for room in the listener's queue, and no poll tells when there
 	 * is some: make the real call; if it waits, the monitor preempts.  connect on a socket that is
@@ -357,28 +361,27 @@ int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr
 	if (wait <= 0 || deadline == FZ_FD_ASK_KERNEL || addr_len < sizeof(uint16_t) ||
 	    !(info & FZ_FD_STREAM) || fz_sys_is_unix(fd) != 0)
 		return connect_at_once(self, fd, addr, addr_len, deadline);
-	for (;;) {
-		ret = fz_io_run(self, &op, deadline, -EINPROGRESS, restart);
-		if (ret == FZ_OP_FORBIDDEN)
-			return connect_at_once(self, fd, addr, addr_len, deadline);
-		/* EALREADY: an earlier attempt is under way, for example after a handler with SA_RESTART. */
-		if (ret != -EALREADY)
-			break;
-		ret = await_connection(self, &pin, addr, addr_len, deadline);
-		if (ret != -EINTR || !restart || !fz_signal_restarts(self))
-			return (int)ret;
-		fz_pin_release(&pin);
-	}
+	ret = fz_io_run(self, &op, deadline, -EINPROGRESS, deadline == FZ_FOREVER);
+	if (ret == FZ_OP_FORBIDDEN)
+		return connect_at_once(self, fd, addr, addr_len, deadline);
+	/* An earlier attempt is under way, for example after a handler with SA_RESTART.  Only the real call has waited for it. */
+	if (ret == -EALREADY && fz_backend_kind() == FZ_BACKEND_RING)
+		return await_connection(self, &pin, addr, addr_len, deadline);
 	/*
 	 * After a failure the ring, unlike the system call, leaves the socket half connected: undo
 	 * that by a connect to AF_UNSPEC.
 	 */
-	if (fz_backend_kind() == FZ_BACKEND_RING && ret < 0 && ret != -EINPROGRESS &&
-	    ret != -EINTR && ret != -EISCONN && ret != -EBADF && ret != -EFAULT &&
+	if (fz_backend_kind() == FZ_BACKEND_RING && ret < 0 && ret != -EINPROGRESS && ret != -EALREADY &&
+	    ret != -EINTR && ret != FZ_OP_ANEW && ret != -EISCONN && ret != -EBADF && ret != -EFAULT &&
 	    ret != -EINVAL) {
 		const uint16_t unspecified[8] = { 0 };
 
 		fz_syscall3(__NR_connect, fz_pin_fd(&pin), (long)unspecified, sizeof(unspecified));
 	}
 	return (int)ret;
+}
+
+int fz_io_connect(struct fz_fiber *self, int fd, const void *addr, uint32_t addr_len)
+{
+	return (int)FZ_IO_CALL(connect_once(self, fd, addr, addr_len));
 }

@@ -144,7 +144,7 @@ static int64_t make_whole(struct fz_fiber *self, struct fz_io_call *c, unsigned 
 	return done ? (int64_t)done : ret;
 }
 
-int64_t fz_io_sendfile(struct fz_fiber *self, int out, int in, int64_t *offset, size_t n)
+static int64_t sendfile_once(struct fz_fiber *self, int out, int in, int64_t *offset, size_t n)
 {
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(out);
 	struct fz_io_call c;
@@ -160,6 +160,11 @@ int64_t fz_io_sendfile(struct fz_fiber *self, int out, int in, int64_t *offset, 
 	c = (struct fz_io_call){ __NR_sendfile,
 				 { fz_pin_fd(&pin), in, (long)offset, (long)n } };
 	return make_whole(self, &c, 3, (int)c.args[0], 0);
+}
+
+int64_t fz_io_sendfile(struct fz_fiber *self, int out, int in, int64_t *offset, size_t n)
+{
+	return FZ_IO_CALL(sendfile_once(self, out, in, offset, n));
 }
 
 /* Make the real call, which may wait for what poll does not tell. */
@@ -182,8 +187,8 @@ static int64_t real_splice(struct fz_fiber *self, int in, int64_t *in_offset, in
 		       make_waiting(self, &c);
 }
 
-int64_t fz_io_splice(struct fz_fiber *self, int in, int64_t *in_offset, int out,
-		     int64_t *out_offset, size_t n, unsigned flags)
+static int64_t splice_once(struct fz_fiber *self, int in, int64_t *in_offset, int out,
+			   int64_t *out_offset, size_t n, unsigned flags)
 {
 	FZ_PINNED struct fz_pin source = FZ_PIN_INIT(in), target = FZ_PIN_INIT(out);
 
@@ -215,7 +220,13 @@ int64_t fz_io_splice(struct fz_fiber *self, int in, int64_t *in_offset, int out,
 	}
 }
 
-int64_t fz_io_tee(struct fz_fiber *self, int in, int out, size_t n, unsigned flags)
+int64_t fz_io_splice(struct fz_fiber *self, int in, int64_t *in_offset, int out,
+		     int64_t *out_offset, size_t n, unsigned flags)
+{
+	return FZ_IO_CALL(splice_once(self, in, in_offset, out, out_offset, n, flags));
+}
+
+static int64_t tee_once(struct fz_fiber *self, int in, int out, size_t n, unsigned flags)
 {
 	FZ_PINNED struct fz_pin source = FZ_PIN_INIT(in), target = FZ_PIN_INIT(out);
 	struct fz_io_call c = { __NR_tee, { 0, 0, (long)n } };
@@ -240,8 +251,13 @@ int64_t fz_io_tee(struct fz_fiber *self, int in, int out, size_t n, unsigned fla
 	return ret ? ret : make_waiting(self, &c);
 }
 
-int64_t fz_io_vmsplice(struct fz_fiber *self, int fd, const struct iovec *iov, size_t count,
-		       unsigned flags)
+int64_t fz_io_tee(struct fz_fiber *self, int in, int out, size_t n, unsigned flags)
+{
+	return FZ_IO_CALL(tee_once(self, in, out, n, flags));
+}
+
+static int64_t vmsplice_once(struct fz_fiber *self, int fd, const struct iovec *iov, size_t count,
+			     unsigned flags)
 {
 	FZ_PINNED struct fz_pin pin = FZ_PIN_INIT(fd);
 	struct fz_io_call c = { __NR_vmsplice, { 0, (long)iov, (long)count } };
@@ -262,4 +278,10 @@ int64_t fz_io_vmsplice(struct fz_fiber *self, int fd, const struct iovec *iov, s
 	c.args[0] = fd;
 	c.args[3] = flags;
 	return ret ? ret : make_waiting(self, &c);
+}
+
+int64_t fz_io_vmsplice(struct fz_fiber *self, int fd, const struct iovec *iov, size_t count,
+		       unsigned flags)
+{
+	return FZ_IO_CALL(vmsplice_once(self, fd, iov, count, flags));
 }

@@ -124,12 +124,16 @@ static int look_again(struct fz_op *op, fz_nsec *deadline)
 	return 0;
 }
 
+/* Handlers have run since fz_signal_mark().  restart: does SA_RESTART apply to the call? */
+static int end_by_handler(const struct fz_fiber *self, bool restart)
+{
+	return restart && fz_signal_restarts(self) ? FZ_OP_ANEW : -EINTR;
+}
+
 /* Like fz_io_run(), but handlers that have run since the caller's fz_signal_mark() end the call, too. */
 static int64_t run_more(struct fz_fiber *self, struct fz_op *op, fz_nsec deadline,
 			int timeout_error, bool restart)
 {
-	struct fz_pin *pin;
-
 	for (;;) {
 		int ret = fz_op_wait(self, op, deadline, FZ_WAIT_SIGNAL | FZ_WAIT_CANCEL);
 
@@ -148,15 +152,7 @@ static int64_t run_more(struct fz_fiber *self, struct fz_op *op, fz_nsec deadlin
 				restart &= deadline == before;
 				continue;
 			}
-			if (!restart || !fz_signal_restarts(self))
-				return -EINTR;
-			fz_signal_mark(self);
-			/* Natively a restarted call looks at the number again. */
-			pin = fz_op_pin(op, NULL);
-			if (pin)
-				fz_pin_release(pin);
-			op->hinted = fz_fdtab_wait(fz_op_fd(op), fz_fdtab_wait_rests(op->hinted));
-			continue;
+			return end_by_handler(self, restart);
 		case FZ_OP_CANCEL:
 			/* relaxed: only this fiber writes it. */
 			if (atomic_load_explicit(&self->cancel.deferred, memory_order_relaxed))
@@ -189,31 +185,28 @@ int fz_io_wait_ready(struct fz_fiber *self, struct fz_pin *pin, short events,
 		.op_flags = (uint16_t)events,
 		.turn = events == POLLIN || events == POLLOUT ? (uint64_t)events : 0,
 	};
-	int64_t ret;
+	struct pollfd p = { .events = events };
+	int64_t ret = run_more(self, &op, deadline, 0, restart);
 
-	do {
-		ret = run_more(self, &op, deadline, 0, restart);
-		/*
-		 * The kernel answers EINVAL for a file with two wait queues (a FIFO opened for
-		 * reading and writing, a terminal) if the event is gone before the kernel looks:
-		 * it then starts its poll again, and finds its own entry in the second queue
-		 * (io_uring/poll.c, 5.8 to 6.18 at least).
-		 */
-		if (ret == -EINVAL) {
-			struct pollfd p = { .fd = fz_pin_fd(pin), .events = events };
-
-			/* ppoll would wait for nothing. */
-			if (p.fd == FZ_PIN_CLOSED)
-				return -EBADF;
-			ret = fz_io_poll_announced(self, __NR_ppoll, &p, 1, deadline);
-			/* A filter forbids ppoll. */
-			if (ret < 0 && ret != -EINTR)
-				ret = FZ_OP_FORBIDDEN;
-			else if (ret > 0)
-				ret = p.revents;
-		}
-	} while (ret == -EINTR && restart && fz_signal_restarts(self));
-	return (int)ret;
+	/*
+	 * The kernel answers EINVAL for a file with two wait queues (a FIFO opened for
+	 * reading and writing, a terminal) if the event is gone before the kernel looks:
+	 * it then starts its poll again, and finds its own entry in the second queue
+	 * (io_uring/poll.c, 5.8 to 6.18 at least).
+	 */
+	if (ret != -EINVAL)
+		return (int)ret;
+	p.fd = fz_pin_fd(pin);
+	/* ppoll would wait for nothing. */
+	if (p.fd == FZ_PIN_CLOSED)
+		return -EBADF;
+	ret = fz_io_poll_announced(self, __NR_ppoll, &p, 1, deadline);
+	if (ret == -EINTR)
+		return end_by_handler(self, restart);
+	/* A filter forbids ppoll. */
+	if (ret < 0)
+		return FZ_OP_FORBIDDEN;
+	return ret ? p.revents : 0;
 }
 
 int fz_io_wait_more(struct fz_fiber *self, struct fz_pin *pin, short events,

@@ -51,8 +51,22 @@ void fz_io_note_miss_alone(struct fz_fiber *self);
 void fz_io_note_likely(struct fz_fiber *self, bool there);
 
 /*
+ * Returns the value of the expression `call`, which is evaluated again for each FZ_OP_ANEW.  As natively, a call that a handler
+ * with SA_RESTART has interrupted begins anew: it looks at its descriptor, at O_NONBLOCK and at the socket's timeout again.
+ */
+#define FZ_IO_CALL(call)			\
+	({					\
+		int64_t ret_;			\
+						\
+		do				\
+			ret_ = (call);		\
+		while (FZ_UNLIKELY(ret_ == FZ_OP_ANEW)); \
+		ret_;				\
+	})
+
+/*
  * Run op, which is the whole call, until it is complete.  timeout_error is the result at the
- * deadline; restart tells whether the call goes on after handlers that all have SA_RESTART.  Returns
+ * deadline; restart tells whether handlers that all have SA_RESTART lead to FZ_OP_ANEW, and not to -EINTR.  Returns
  * the result, or FZ_OP_FORBIDDEN; -ECANCELED only between fz_cancel_defer() and fz_cancel_undefer().
  */
 int64_t fz_io_run(struct fz_fiber *self, struct fz_op *op, fz_nsec deadline,
@@ -60,8 +74,8 @@ int64_t fz_io_run(struct fz_fiber *self, struct fz_op *op, fz_nsec deadline,
 
 /*
  * Wait until the pinned descriptor is ready for events (POLL*).  Returns the events that are ready,
- * which may include POLLERR and POLLHUP; 0 at the deadline; -EINTR after a handler (with restart, only
- * after one without SA_RESTART); or FZ_OP_FORBIDDEN.  Then try again with fz_pin_fd(): the number may
+ * which may include POLLERR and POLLHUP; 0 at the deadline; -EINTR after a handler (with restart, FZ_OP_ANEW
+ * after handlers with SA_RESTART); or FZ_OP_FORBIDDEN.  Then try again with fz_pin_fd(): the number may
  * have changed, and the descriptor may not be ready any more.  The call must have begun with
  * fz_signal_mark(): a handler that ran between two attempts ends it, too.
  */
