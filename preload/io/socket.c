@@ -8,6 +8,7 @@
 #include "preload/gate.h"
 #include "runtime/io/fdtab.h"
 #include "runtime/io/io.h"
+#include "runtime/io/socket.h"
 
 #include <sys/syscall.h>
 
@@ -193,13 +194,11 @@ static bool is_on_stack(const void *p, size_t n)
 	return at >= here && at < end && n <= end - at;
 }
 
-/* Can the kernel read the n bytes at p, at least 8?  Asks only if they are not on the stack, where most messages are. */
+/* Can the kernel read the n bytes at p, at least 8?  Asks, once for each page. */
 static bool is_readable(const void *p, size_t n)
 {
 	const uintptr_t at = (uintptr_t)p, first = (at | (PAGE - 1)) + 1;
 
-	if (FZ_LIKELY(is_on_stack(p, n)))
-		return true;
 	if (!fz_sys_readable(p))
 		return false;
 	for (uintptr_t page = first; page > at && page - at < n; page += PAGE)
@@ -208,29 +207,9 @@ static bool is_readable(const void *p, size_t n)
 	return true;
 }
 
-/* Can the kernel read all of the message's ancillary data?  If not, the call fails. */
-static bool has_control(const struct msghdr *msg)
+/* Note the descriptors in the message, whose ancillary data can be read. */
+static void share_passed(const struct msghdr *msg)
 {
-	enum { MOST = 1 << 20 };
-
-	_Static_assert(offsetof(struct msghdr, msg_controllen) ==
-		       offsetof(struct msghdr, msg_control) + sizeof(msg->msg_control), "read as one");
-	return is_readable(&msg->msg_control, sizeof(msg->msg_control) + sizeof(msg->msg_controllen)) &&
-	       msg->msg_control && msg->msg_controllen >= sizeof(struct cmsghdr) && msg->msg_controllen <= MOST &&
-	       is_readable(msg->msg_control, msg->msg_controllen);
-}
-
-/*
- * Note that descriptors in a message are about to leave the process: other processes may change their flags as soon as
- * they have them.
- */
-static void share_passed(int fd, const struct msghdr *msg)
-{
-	const uint32_t info = fz_fdtab_get(fd);
-
-	/* Only a Unix socket passes descriptors. */
-	if ((info & FZ_FD_KIND_MASK && !(info & FZ_FD_UNIX)) || !has_control(msg))
-		return;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR((struct msghdr *)msg, c)) {
 		const int *fds = (const int *)(const void *)CMSG_DATA(c);
 		const size_t left = (size_t)((const char *)msg->msg_control + msg->msg_controllen - (const char *)c);
@@ -244,24 +223,70 @@ static void share_passed(int fd, const struct msghdr *msg)
 	}
 }
 
+/* Only a Unix socket passes descriptors.  A fiber looks up what the socket is, as the call does, too. */
+static bool may_pass(const struct fz_fiber *self, int fd)
+{
+	uint32_t info = fz_fdtab_get(fd);
+
+	if (!fz_io_may_look())
+		return false;
+	if (self && !(info & FZ_FD_KIND_MASK) && fz_fdtab_name(fd))
+		fz_fdtab_look_up(fd, &info);
+	return info & FZ_FD_UNIX;
+}
+
+/*
+ * Descriptors in a message leave the process, and other processes may change their flags as soon as they have them.  So it is
+ * best noted before the message is sent, but what the program passes may not be readable.  On the stack, where most messages
+ * are, it is.  For ancillary data elsewhere, which few messages have, a fiber asks the kernel.  To ask about each message that
+ * is elsewhere would cost too much: what such a message passes is noted when it has been sent.
+ * Returns false for that.
+ */
+static bool note_before(const struct fz_fiber *self, const struct msghdr *msg)
+{
+	enum { MOST = 1 << 20 };
+
+	if (!is_on_stack(msg, sizeof(*msg)))
+		return false;
+	if (!msg->msg_control || msg->msg_controllen < sizeof(struct cmsghdr))
+		return true;
+	if (msg->msg_controllen > MOST || !(is_on_stack(msg->msg_control, msg->msg_controllen) ||
+					    (self && is_readable(msg->msg_control, msg->msg_controllen))))
+		return false;
+	share_passed(msg);
+	return true;
+}
+
 FZ_EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	struct fz_fiber *self = fz_enter(FZ_SYM_sendmsg);
+	const bool noted = may_pass(self, fd) && note_before(self, msg);
+	ssize_t ret;
 
-	share_passed(fd, msg);
 	if (!self)
-		return fz_real.sendmsg(fd, msg, flags);
-	return fz_leave(fz_io_sendmsg(self, fd, msg, flags));
+		ret = fz_real.sendmsg(fd, msg, flags);
+	else
+		ret = fz_leave(fz_io_sendmsg(self, fd, msg, flags));
+	if (ret >= 0 && !noted && msg->msg_control)
+		share_passed(msg);
+	return ret;
 }
 
 FZ_EXPORT int sendmmsg(int fd, struct mmsghdr *vec, unsigned n, int flags)
 {
 	enum { MOST = 1024 };	/* that the kernel sends in one call */
 	struct fz_fiber *self = fz_enter(FZ_SYM_sendmmsg);
+	bool noted = may_pass(self, fd);
+	int ret;
 
-	for (unsigned i = 0; i < n && i < MOST; i++)
-		share_passed(fd, &vec[i].msg_hdr);
+	for (unsigned i = 0; i < n && i < MOST && noted; i++)
+		noted = note_before(self, &vec[i].msg_hdr);
 	if (!self)
-		return fz_real.sendmmsg(fd, vec, n, flags);
-	return (int)fz_leave(fz_io_sendmmsg(self, fd, vec, n, flags));
+		ret = fz_real.sendmmsg(fd, vec, n, flags);
+	else
+		ret = (int)fz_leave(fz_io_sendmmsg(self, fd, vec, n, flags));
+	for (int i = 0; i < ret && !noted; i++)
+		if (vec[i].msg_hdr.msg_control)
+			share_passed(&vec[i].msg_hdr);
+	return ret;
 }

@@ -212,8 +212,8 @@ static inline uint32_t fz_fdtab_wait_rests(uint32_t wait)
 uint32_t fz_fdtab_found_wrong(uint32_t wait);
 
 /*
- * Has the call waited although it should not have, or not without a timeout?  Asks the kernel if the hints still stand.
- * wait: not 0.  No handler may run meanwhile.
+ * Has the call waited although it should not have, or not without a timeout?  Asks the kernel if the hints still stand,
+ * unless a filter may end the process for that.  wait: not 0.  No handler may run meanwhile.
  */
 bool fz_fdtab_is_wrong(uint32_t wait);
 

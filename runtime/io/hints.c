@@ -8,6 +8,7 @@
 #include "runtime/base/sys.h"
 #include "runtime/base/time.h"
 #include "runtime/io/fdtab.h"
+#include "runtime/io/socket.h"
 #include "runtime/sched/monitor.h"
 #include "runtime/sched/park.h"
 #include "runtime/sched/sched.h"
@@ -73,7 +74,7 @@ static void ask(int fd, uint32_t word, uint32_t rests)
 }
 
 /* While in_runtime is set, the caller may be a child that vfork() has made, with descriptors of its own. */
-static bool can_ask(void)
+static bool is_in_program(void)
 {
 	return !atomic_load_explicit(&fz_self()->in_runtime, memory_order_relaxed);
 }
@@ -111,7 +112,8 @@ static void take_back(int fd, uint32_t clear, uint32_t set)
 		uint32_t new = (word & ~clear) | set;
 		const uint32_t lost = fz_fdtab_rests(word) & ~(shares ? 0 : fz_fdtab_rests(new));
 
-		if (FZ_UNLIKELY(lost && word & FZ_FD_RESTED_ON) && can_ask()) {
+		/* Where a filter may end the process for asking, waits that began wrongly wait on. */
+		if (FZ_UNLIKELY(lost && word & FZ_FD_RESTED_ON) && is_in_program() && fz_io_may_look()) {
 			/* Waits that rested on what was wrong keep their name. */
 			if (shares && !(word & (FZ_FD_WAS_NONBLOCK | FZ_FD_HAD_TIMEOUT)))
 				new = ((new & ~(uint32_t)FZ_FD_RESTED_ON) | FZ_FD_SHARED) + ONE_CHANGE;
@@ -131,7 +133,7 @@ static void await_answers(void)
 
 	/* acquire: pairs with swap_and_ask(): after its change of the word, the lock is seen taken until it has asked. */
 	atomic_thread_fence(memory_order_acquire);
-	if (FZ_LIKELY(!atomic_load_explicit(&lock.word, memory_order_relaxed)) || !can_ask())
+	if (FZ_LIKELY(!atomic_load_explicit(&lock.word, memory_order_relaxed)) || !is_in_program())
 		return;
 	nested = fz_bar_handlers();
 	fz_lock_acquire(&lock);
@@ -185,11 +187,15 @@ static void note_option(int fd, uint32_t option)
 /* Is it certain that no socket option can be set on fd? */
 static bool is_no_socket(int fd)
 {
-	const uint32_t kind = fz_fdtab_get(fd) & FZ_FD_KIND_MASK;
+	const uint32_t info = fz_fdtab_get(fd), kind = info & FZ_FD_KIND_MASK;
 	int type;
 
-	if (kind != FZ_FD_UNKNOWN || fd < 0)
-		return kind != FZ_FD_SOCKET;
+	if (kind == FZ_FD_SOCKET)
+		return false;
+	if (fd < 0 || (kind != FZ_FD_UNKNOWN && !(info & FZ_FD_UNASKED)))
+		return true;
+	if (!fz_io_may_look())
+		return false;
 	type = fz_sys_socket_option(fd, SO_TYPE);
 	return type == -EBADF || type == -ENOTSOCK;
 }
@@ -230,6 +236,8 @@ bool fz_fdtab_is_wrong(uint32_t wait)
 	uint32_t word;
 	bool wrong;
 
+	if (!fz_io_may_look())
+		return fz_fdtab_found_wrong(wait) != 0;
 	fz_lock_acquire(&lock);
 	word = atomic_load_explicit(fz_fdtab_word(fd), memory_order_relaxed);
 	if (!changes_since(wait, word))

@@ -116,8 +116,8 @@ bool fz_io_is_broken(const struct fz_io_attempt *a);
 bool fz_io_is_at_mark(const struct fz_io_attempt *a);
 
 /*
- * May the library look for what ends a call, by system calls that the program does not make?  A filter of the program's may
- * end the process for these.
+ * May the library look for what ends a call, or for what is behind a descriptor, by system calls that the program does not
+ * make?  A filter of the program's may end the process for these.
  */
 static inline bool fz_io_may_look(void)
 {

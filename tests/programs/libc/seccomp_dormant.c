@@ -25,7 +25,7 @@
 
 static const int allowed[] = {
 	SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_close, SYS_dup,
-	SYS_fcntl, SYS_sendto, SYS_recvfrom, SYS_sendmsg, SYS_recvmsg, SYS_ppoll, SYS_pselect6,
+	SYS_fcntl, SYS_sendto, SYS_recvfrom, SYS_sendmsg, SYS_recvmsg, SYS_sendmmsg, SYS_setsockopt, SYS_ppoll, SYS_pselect6,
 	SYS_clock_nanosleep, SYS_epoll_pwait, SYS_futex, SYS_exit_group,
 #ifdef SYS_poll
 	SYS_poll, SYS_epoll_wait,
@@ -49,7 +49,7 @@ static void allow_only_these(void)
 	CHECK_OK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
 }
 
-static int own_pipe[2], pair[2], events;
+static int own_pipe[2], pair[2], duplicate, events;
 
 static void transfers(void)
 {
@@ -68,6 +68,32 @@ static void transfers(void)
 	CHECK_INT(sendmsg(pair[0], &message, 0), 1);
 	CHECK_OK(fcntl(own_pipe[1], F_SETFL, O_NONBLOCK));
 	CHECK_OK(close(dup(own_pipe[0])));
+}
+
+/* Not on the stack, so only the kernel knows that they can be read. */
+static void messages(void)
+{
+	static char byte = 'm';
+	static struct iovec iov = { &byte, 1 };
+	static union {
+		struct cmsghdr head;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = { .head = { .cmsg_len = CMSG_LEN(sizeof(int)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS } };
+	static struct mmsghdr two[2] = {
+		{ .msg_hdr = { .msg_iov = &iov, .msg_iovlen = 1 } },
+		{ .msg_hdr = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
+			       .msg_controllen = sizeof(control) } },
+	};
+	const struct timeval second = { .tv_sec = 1 };
+	struct msghdr mixed = two[1].msg_hdr;
+
+	memcpy(CMSG_DATA(&control.head), &own_pipe[0], sizeof(own_pipe[0]));
+	CHECK_INT(sendmsg(pair[0], &two[0].msg_hdr, 0), 1);
+	CHECK_INT(sendmsg(pair[0], &two[1].msg_hdr, 0), 1);
+	CHECK_INT(sendmsg(duplicate, &mixed, 0), 1);
+	CHECK_INT(sendmmsg(duplicate, two, 2, 0), 2);
+	CHECK_OK(setsockopt(duplicate, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof(second)));
+	CHECK_OK(setsockopt(pair[0], SOL_SOCKET, SO_SNDTIMEO, &second, sizeof(second)));
 }
 
 static void waits(void)
@@ -136,10 +162,13 @@ int main(void)
 {
 	CHECK_OK(pipe(own_pipe));
 	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	duplicate = dup(pair[0]);
+	CHECK(duplicate >= 0);
 	events = epoll_create1(0);
 	CHECK(events >= 0);
 	in_sandbox(nothing, "_exit");
 	in_sandbox(transfers, "transfers");
+	in_sandbox(messages, "messages");
 	in_sandbox(waits, "waits");
 	in_sandbox(locks, "locks");
 	return success();

@@ -8,6 +8,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "runtime/backend/filter.h"
 #include "runtime/io/fdtab.h"
 #include "runtime_setup.h"
 
@@ -197,6 +198,51 @@ Test(fdtab, waits_and_hints_that_are_taken_back)
 			close(s[0]);
 			close(s[1]);
 		}
+}
+
+/* A timeout on a descriptor of which a filter forbids to ask what it is; and on one that is known to be no socket. */
+Test(fdtab, timeout_on_what_may_be_a_socket)
+{
+	const uint32_t both = FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT;
+	int s[2], duplicate;
+	uint32_t info;
+
+	fz_fdtab_init();
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
+	duplicate = dup(s[0]);
+	fz_fdtab_look_up(duplicate, &info);
+	fz_fdtab_set(s[0], FZ_FD_OTHER);
+	fz_fdtab_timeout_set(s[0], false);
+	cr_assert_eq(fz_fdtab_get(duplicate) & both, 0);
+	fz_fdtab_set(s[0], FZ_FD_OTHER | FZ_FD_UNASKED);
+	fz_fdtab_timeout_set(s[0], false);
+	cr_assert_eq(fz_fdtab_get(duplicate) & both, both);
+}
+
+/* Nobody asks where the program has a filter, which may end the process for that. */
+Test(fdtab, waits_beside_a_filter_of_the_programs)
+{
+	const struct timeval tv = { .tv_sec = 2 };
+	const uint32_t both = FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT;
+	int s[2], duplicate;
+	uint32_t wait, info;
+
+	fz_fdtab_init();
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
+	duplicate = dup(s[1]);
+	fz_fdtab_look_up(duplicate, &info);
+	fz_fdtab_set(s[0], FZ_FD_SOCKET | FZ_FD_OURS);
+	wait = wait_on(s[0]);
+	cr_assert(wait);
+	fcntl(s[0], F_SETFL, O_NONBLOCK);
+	setsockopt(s[0], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	fz_filter_changed();
+	cr_assert(!fz_fdtab_is_wrong(wait));
+	fz_fdtab_share(s[0]);
+	cr_assert_eq(fz_fdtab_found_wrong(wait), 0);
+	/* Of whatever may be a socket, all that may be duplicates are noted. */
+	fz_fdtab_timeout_set(s[1], false);
+	cr_assert_eq(fz_fdtab_get(duplicate) & both, both);
 }
 
 /* A call that began with another open file under the number rests on nothing that is found out about this one. */
