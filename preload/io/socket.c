@@ -59,14 +59,13 @@ FZ_EXPORT int setsockopt(int fd, int level, int name, const void *value, socklen
 
 	fz_enter(FZ_SYM_setsockopt);
 	if (timeout)
-		fz_fdtab_timeout_set(fd, false);
+		fz_fdtab_timeout_begins(fd);
 	ret = fz_real.setsockopt(fd, level, name, value, size);
 	if (ret == 0 && timeout) {
 		int64_t seconds;
 
 		__builtin_memcpy(&seconds, value, sizeof(seconds));
-		if (seconds < 0)
-			fz_fdtab_timeout_set(fd, true);
+		fz_fdtab_timeout_set(fd, seconds < 0);
 	}
 	if (ret == 0 && level == SOL_SOCKET && name == SO_RCVLOWAT)
 		fz_fdtab_low_water_set(fd);

@@ -157,10 +157,12 @@ void fz_fdtab_share(int fd);
 void fz_fdtab_share_all(void);
 
 /*
- * The program sets a timeout on fd; call this before.  Duplicates of fd get the timeout, too, so from now on the
- * kernel is asked for the timeouts of all sockets that may be duplicates.  negative, and called afterwards: the timeout
- * is below 0.  Calls then do not wait at all, but getsockopt() reports that there is no timeout.
+ * Before and after the program sets a timeout on fd; the second function only if it has succeeded.  Duplicates of fd get
+ * the timeout, too, so from now on the kernel is asked for the timeouts of all sockets that may be duplicates: also of
+ * those of which something was found out in between.  negative: the timeout is below 0.  Calls then do not wait at all,
+ * but getsockopt() reports that there is no timeout.
  */
+void fz_fdtab_timeout_begins(int fd);
 void fz_fdtab_timeout_set(int fd, bool negative);
 
 /*

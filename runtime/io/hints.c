@@ -173,15 +173,14 @@ void fz_fdtab_share_all(void)
 	await_answers();
 }
 
-/* The program sets a socket option on fd: note that for fd and for all sockets that may be duplicates of it. */
-static void note_option(int fd, uint32_t option)
+/* The program sets a socket option on fd: note that by `change` for fd and for all sockets that may be duplicates of it. */
+static void note_option(int fd, uint32_t option, void (*change)(int fd, uint32_t clear, uint32_t set))
 {
 	const bool ours = fz_fdtab_get(fd) & FZ_FD_OURS;
 
-	take_back(fd, 0, option);
+	change(fd, 0, option);
 	for (int other = -1; !ours && (other = fz_fdtab_next_shared_socket(other)) >= 0;)
-		take_back(other, 0, option);
-	await_answers();
+		change(other, 0, option);
 }
 
 /* Is it certain that no socket option can be set on fd? */
@@ -200,19 +199,25 @@ static bool is_no_socket(int fd)
 	return type == -EBADF || type == -ENOTSOCK;
 }
 
-void fz_fdtab_timeout_set(int fd, bool negative)
+void fz_fdtab_timeout_begins(int fd)
 {
 	/* To go through all sockets would take longer. */
 	if (is_no_socket(fd))
 		return;
+	note_option(fd, BOTH_TIMEOUTS, take_back);
+	await_answers();
+}
+
+void fz_fdtab_timeout_set(int fd, bool negative)
+{
 	if (negative)
 		atomic_store_explicit(&fz_fdtab_negative_seen, true, memory_order_relaxed);
-	note_option(fd, BOTH_TIMEOUTS);
+	note_option(fd, BOTH_TIMEOUTS, fz_fdtab_change);
 }
 
 void fz_fdtab_low_water_set(int fd)
 {
-	note_option(fd, FZ_FD_LOW_WATER);
+	note_option(fd, FZ_FD_LOW_WATER, fz_fdtab_change);
 }
 
 /* How often has the count of the word gone on since the call began? */

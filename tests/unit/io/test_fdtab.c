@@ -165,7 +165,7 @@ static void take_back(int fd, int way)
 	case SHARE: fz_fdtab_share(fd); break;
 	case SHARE_ALL: fz_fdtab_share_all(); break;
 	case CHANGE_NONBLOCK: fz_fdtab_nonblocking_begins(fd); break;
-	default: fz_fdtab_timeout_set(fd, false);
+	default: fz_fdtab_timeout_begins(fd);
 	}
 }
 
@@ -200,6 +200,40 @@ Test(fdtab, waits_and_hints_that_are_taken_back)
 		}
 }
 
+/*
+ * What is found out about sockets between the begin and the end of a setsockopt() does not hide the timeout.  But of waits
+ * that began meanwhile nobody asks then: the kernel would tell what has just been set.
+ */
+Test(fdtab, timeout_that_is_being_set)
+{
+	const struct timeval tv = { .tv_sec = 2 };
+	const uint32_t both = FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT;
+
+	fz_fdtab_init();
+	for (int by_duplicate = 0; by_duplicate < 2; by_duplicate++) {
+		uint32_t info, wait;
+		int s[2], fd;
+
+		cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
+		fd = by_duplicate ? dup(s[0]) : s[0];
+		fz_fdtab_timeout_begins(fd);
+		fz_fdtab_look_up(s[0], &info);
+		cr_assert_eq(info & both, 0);
+		wait = wait_on(s[0]);
+		cr_assert(wait);
+		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+		fz_fdtab_timeout_set(fd, false);
+		cr_assert_eq(fz_fdtab_get(s[0]) & both, both);
+		cr_assert(!fz_fdtab_is_wrong(wait));
+		cr_assert_neq(fz_fdtab_deadline(s[0], fz_fdtab_get(s[0]), false), FZ_FOREVER);
+		if (by_duplicate)
+			close(fd);
+		fz_fdtab_set(s[0], FZ_FD_UNKNOWN);
+		close(s[0]);
+		close(s[1]);
+	}
+}
+
 /* A timeout on a descriptor of which a filter forbids to ask what it is; and on one that is known to be no socket. */
 Test(fdtab, timeout_on_what_may_be_a_socket)
 {
@@ -212,10 +246,10 @@ Test(fdtab, timeout_on_what_may_be_a_socket)
 	duplicate = dup(s[0]);
 	fz_fdtab_look_up(duplicate, &info);
 	fz_fdtab_set(s[0], FZ_FD_OTHER);
-	fz_fdtab_timeout_set(s[0], false);
+	fz_fdtab_timeout_begins(s[0]);
 	cr_assert_eq(fz_fdtab_get(duplicate) & both, 0);
 	fz_fdtab_set(s[0], FZ_FD_OTHER | FZ_FD_UNASKED);
-	fz_fdtab_timeout_set(s[0], false);
+	fz_fdtab_timeout_begins(s[0]);
 	cr_assert_eq(fz_fdtab_get(duplicate) & both, both);
 }
 
@@ -241,7 +275,7 @@ Test(fdtab, waits_beside_a_filter_of_the_programs)
 	fz_fdtab_share(s[0]);
 	cr_assert_eq(fz_fdtab_found_wrong(wait), 0);
 	/* Of whatever may be a socket, all that may be duplicates are noted. */
-	fz_fdtab_timeout_set(s[1], false);
+	fz_fdtab_timeout_begins(s[1]);
 	cr_assert_eq(fz_fdtab_get(duplicate) & both, both);
 }
 
@@ -282,6 +316,7 @@ Test(fdtab, timeouts)
 	cr_assert_eq(fz_fdtab_deadline(s[0], info, false), FZ_FOREVER);
 	duplicate = dup(s[0]);
 	fz_fdtab_look_up(duplicate, &info);
+	fz_fdtab_timeout_begins(s[0]);
 	setsockopt(s[0], SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
 	fz_fdtab_timeout_set(s[0], false);
 	/* The duplicate has it as well; what is only ours has not. */
