@@ -349,7 +349,7 @@ list_scripts() {
 	local quick="launcher_bench launcher_bench_errors bench_report programs_bench uring_server model model_reach faults install coexist inspect
 		inspect_ps inspect_kernel inspect_changes inspect_core inspect_elsewhere inspect_files inspect_places top top_screen trace libc cpus check
 		check_secure check_odd check_running service service_calls service_files services_page kubernetes pods_page status texts burst launcher_programs launcher_options launcher_profiles
-		launcher_exec launcher_children fuzz forbidden everywhere everywhere_roots starts messages monitoring stat stats redirect dns cancel_race soak spin watch in_time"
+		launcher_exec launcher_children fuzz forbidden everywhere everywhere_roots starts messages send_calls monitoring stat stats redirect dns cancel_race soak spin watch in_time"
 	for script in tests/scripts/*/*.sh; do
 		script=${script##*/}
 		[[ " $quick $slow glibc-tests aarch64 " = *[[:space:]]"${script%.sh}"[[:space:]]* ]] ||
