@@ -285,6 +285,7 @@ static int64_t send_messages(struct fz_fiber *self, int fd, struct mmsghdr *vec,
 		a.begun = done > 0;
 		/* SO_SNDTIMEO begins anew with each message. */
 		a.deadline = 0;
+		a.checked = false;
 		a.refused = false;
 		ret = forbidden ? send_forbidden(self, &a, done > 0, &goes_on) :
 				  fz_io_try_or_wait(self, &a);

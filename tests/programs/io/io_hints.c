@@ -325,6 +325,53 @@ static void while_it_waits(int how)
 	}
 }
 
+/*
+ * There is room for one message of this size.  A timeout comes unseen while a call waits to send the first of two: it is that
+ * of the second one.
+ */
+static size_t most;
+
+static void *sends_two(void *arg)
+{
+	struct held *h = arg;
+	struct iovec iov = { page, most };
+	struct mmsghdr two[2] = {
+		{ .msg_hdr = { .msg_iov = &iov, .msg_iovlen = 1 } },
+		{ .msg_hdr = { .msg_iov = &iov, .msg_iovlen = 1 } },
+	};
+
+	h->tid = gettid();
+	event_post(&h->begun);
+	CHECK_INT(sendmmsg(h->ends[0], two, 2, 0), 1);
+	return NULL;
+}
+
+static void between_messages(void)
+{
+	enum { OVERHEAD = 32 };		/* of the kernel's test whether a message is too long */
+	struct held h = { .begun = EVENT_INIT };
+	int room = 1;
+	socklen_t size = sizeof(room);
+	pthread_t t;
+
+	CHECK_OK(socketpair(AF_UNIX, SOCK_DGRAM, 0, h.ends));
+	CHECK_OK(setsockopt(h.ends[0], SOL_SOCKET, SO_SNDBUF, &room, size));
+	CHECK_OK(getsockopt(h.ends[0], SOL_SOCKET, SO_SNDBUF, &room, &size));
+	most = (size_t)room - OVERHEAD;
+	CHECK(most <= sizeof(page));
+	CHECK_INT(send(h.ends[0], page, most, 0), most);
+	t = start(sends_two, &h);
+	event_wait(&h.begun, 1);
+	await_sleep(h.tid);
+	/* So that who looks again now and then has looked. */
+	usleep(300000);
+	change(h.ends[0], COPY_TIMEOUT);
+	CHECK_INT(recv(h.ends[1], page, most, 0), most);
+	finish(t);
+	CHECK_OK(close(h.ends[0]));
+	CHECK_OK(close(h.ends[1]));
+}
+
 static void *reads_late(void *arg)
 {
 	const struct itimerspec a_second = { .it_value = { .tv_sec = 1 } };
@@ -371,6 +418,7 @@ int main(void)
 		while_it_waits(how);
 		usleep(400000);
 	}
+	between_messages();
 	for (int call = 0; call < CALLS; call++)
 		t[call] = start(of_one_call, (void *)(intptr_t)call);
 	for (int way = 0; way < WAYS; way++)
