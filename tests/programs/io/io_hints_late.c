@@ -8,7 +8,7 @@
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 
-enum { FCNTL, IOCTL, OPTION, BY_DUPLICATE, OPTION_BY_DUPLICATE, BY_CHILD, OPTION_BY_CHILD, BY_RECEIVER, CHANGES };
+enum { FCNTL, IOCTL, OPTION, BY_DUPLICATE, OPTION_BY_DUPLICATE, BY_CHILD, OPTION_BY_CHILD, BY_RECEIVER, MIXED, ELSEWHERE, CHANGES };
 enum { OURS, DUPLICATED, INHERITED, BEFORES };
 
 struct call {
@@ -55,14 +55,19 @@ static void on_duplicate(void (*set)(int fd), int fd)
 	CHECK_OK(close(copy));
 }
 
-/* Send fd to oneself, and set O_NONBLOCK on what arrives. */
-static void on_received(int fd)
+/*
+ * Send fd to oneself, and set O_NONBLOCK on what arrives.  The message is on the stack, or (MIXED) its ancillary data is
+ * not, or nothing of it.
+ */
+static void on_received(int how, int fd)
 {
+	static _Alignas(struct cmsghdr) char other[CMSG_SPACE(sizeof(fd))];
+	static struct msghdr elsewhere;
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(fd))] = { 0 };
 	char byte = 'x';
 	struct iovec iov = { &byte, 1 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = control,
-			      .msg_controllen = sizeof(control) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_controllen = sizeof(control),
+			      .msg_control = how == BY_RECEIVER ? control : other };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 	int s[2], copy;
 
@@ -71,7 +76,8 @@ static void on_received(int fd)
 	c->cmsg_type = SCM_RIGHTS;
 	c->cmsg_len = CMSG_LEN(sizeof(fd));
 	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	CHECK_INT(sendmsg(s[1], &msg, 0), 1);
+	elsewhere = msg;
+	CHECK_INT(sendmsg(s[1], how == ELSEWHERE ? &elsewhere : &msg, 0), 1);
 	CHECK_INT(recvmsg(s[0], &msg, 0), 1);
 	memcpy(&copy, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(copy));
 	set_nonblock(copy);
@@ -91,7 +97,7 @@ static void make_change(int change, int fd)
 	case OPTION_BY_DUPLICATE: on_duplicate(limit, fd); break;
 	case BY_CHILD: in_child(set_nonblock, fd); break;
 	case OPTION_BY_CHILD: in_child(limit, fd); break;
-	case BY_RECEIVER: on_received(fd); break;
+	default: on_received(change, fd); break;
 	}
 }
 
