@@ -44,15 +44,43 @@ struct __kernel_timespec *fz_signal_limit(struct fz_fiber *self, fz_nsec deadlin
 	return &self->sig.limit;
 }
 
+/* What calls made by the handler itself overwrite. */
+struct interrupted {
+	struct fz_fiber_clock until;
+	const void *object;		/* with waits_for: of a wait that is about to begin, to be shown */
+	uint32_t handlers;
+	uint8_t handled, waits_for;
+};
+
+/* With the handler that is about to run counted. */
+static struct interrupted interrupted(const struct fz_fiber *self)
+{
+	return (struct interrupted){
+		.until = self->clock,
+		.object = self->waits.object,
+		.handlers = self->sig.handlers_run + 1,
+		.handled = self->handled | FZ_HANDLED_ANY,
+		.waits_for = self->call.waits_for,
+	};
+}
+
+static void restore(struct fz_fiber *self, const struct interrupted *was)
+{
+	self->sig.handlers_run = was->handlers;
+	self->sig.limit = (struct __kernel_timespec){ 0 };
+	self->handled = was->handled;
+	self->clock = was->until;
+	self->call.waits_for = was->waits_for;
+	self->waits.object = was->object;
+}
+
 void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *ucontext)
 {
 	struct fz_action a = fz_signal_action_get(sig);
 	uint64_t mask = self->mask, during, counted = self->sig.mask_counted;
 	uint64_t to_restore = self->sig.mask_to_restore;
 	bool suspended = self->sig.suspended, restores = self->sig.restores_mask;
-	uint32_t handlers = self->sig.handlers_run + 1;
-	const struct fz_fiber_clock until = self->clock;
-	uint8_t handled = self->handled | FZ_HANDLED_ANY;
+	struct interrupted was = interrupted(self);
 
 	if (FZ_UNLIKELY(a.flags & FLAG_RESETHAND))
 		a = fz_signal_action_once(sig);
@@ -65,7 +93,7 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 	during = mask | a.mask;
 	if (!(a.flags & FLAG_NODEFER))
 		during |= fz_signal_bit(sig);
-	handled |= a.flags & FLAG_RESTART ? 0 : FZ_HANDLED_EINTR;
+	was.handled |= a.flags & FLAG_RESTART ? 0 : FZ_HANDLED_EINTR;
 	/* While the handler runs, the kernel thread has the mask `during`, and perhaps no alternate stack. */
 	if (self->kind == FZ_KIND_FIBER) {
 		self->mask = during & ~FZ_SIGNALS_OF_LIBC;
@@ -89,11 +117,7 @@ void fz_signal_call_handler(struct fz_fiber *self, int sig, void *info, void *uc
 		self->sig.restores_mask = true;
 		self->sig.mask_to_restore = to_restore;
 	}
-	/* Undo what calls made by the handler itself have written. */
-	self->sig.handlers_run = handlers;
-	self->sig.limit = (struct __kernel_timespec){ 0 };
-	self->handled = handled;
-	self->clock = until;
+	restore(self, &was);
 	if (suspended)
 		atomic_fetch_or_explicit(&self->pending, FZ_SIGNAL_HANDLED, memory_order_relaxed);
 	if (self->kind == FZ_KIND_FIBER) {

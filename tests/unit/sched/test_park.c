@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <criterion/criterion.h>
 
+#include <signal.h>
+#include <ucontext.h>
+
 #include "runtime/sched/cancel.h"
 #include "runtime/sched/park.h"
+#include "runtime/signal/signal.h"
 #include "runtime_setup.h"
 
 enum { CANCELED_BIT = 8, DISABLED_BIT = 1 };
@@ -191,6 +195,34 @@ Test(park, fiber_sleeper_fiber_wakers_two_processors)
 Test(park, fiber_sleeper_fiber_wakers_four_processors)
 {
 	fiber_wakers(4);
+}
+
+/* ---- handlers between what is said of a wait and the wait ---- */
+
+static void sleeping_handler(int sig, void *info, void *ucontext)
+{
+	(void)sig, (void)info, (void)ucontext;
+	fz_sleep(fz_self(), FZ_FOR_TIME, now_ns() + 1, 0);
+}
+
+Test(park, handler_that_waits_leaves_what_is_shown)
+{
+	const struct fz_action action = { .handler = sleeping_handler };
+	struct fz_fiber *self = fz_self();
+	siginfo_t info = { .si_signo = SIGUSR1 };
+	ucontext_t uc = { .uc_flags = 0 };
+	uint64_t mask;
+	int word;
+
+	setup_start(1);
+	fz_signal_actions_lock(&mask);
+	fz_signal_action_set(SIGUSR1, &action, false);
+	fz_signal_actions_unlock(&mask);
+	fz_waits_for(self, FZ_FOR_SEM, &word);
+	fz_signal_call_handler(self, SIGUSR1, &info, &uc);
+	fz_signal_load_mask(self->carrier, self->mask);
+	cr_assert_eq(self->call.waits_for, FZ_FOR_SEM);
+	cr_assert_eq(self->waits.object, &word);
 }
 
 /* ---- deadlines ----------------------------------------------------------- */
