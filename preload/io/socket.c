@@ -235,10 +235,10 @@ static bool may_pass(const struct fz_fiber *self, int fd)
 }
 
 /*
- * Descriptors in a message leave the process, and other processes may change their flags as soon as they have them.  So it is
- * best noted before the message is sent, but what the program passes may not be readable.  On the stack, where most messages
- * are, it is.  For ancillary data elsewhere, which few messages have, a fiber asks the kernel.  To ask about each message that
- * is elsewhere would cost too much: what such a message passes is noted when it has been sent.
+ * Descriptors in a message leave the process, and other processes may change their flags as soon as they have them.
+ * So it is best noted before the message is sent, but what the program passes may not be readable.  On the stack, where
+ * most messages are, it is.  For ancillary data elsewhere, which few messages have, a fiber asks the kernel.  To ask
+ * about each message that is elsewhere would cost too much: what such a message passes is noted when it has been sent.
  * Returns false for that.
  */
 static bool note_before(const struct fz_fiber *self, const struct msghdr *msg)

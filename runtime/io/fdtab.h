@@ -157,10 +157,10 @@ void fz_fdtab_share(int fd);
 void fz_fdtab_share_all(void);
 
 /*
- * Before and after the program sets a timeout on fd; the second function only if it has succeeded.  Duplicates of fd get
- * the timeout, too, so from now on the kernel is asked for the timeouts of all sockets that may be duplicates: also of
- * those of which something was found out in between.  negative: the timeout is below 0.  Calls then do not wait at all,
- * but getsockopt() reports that there is no timeout.
+ * Before and after the program sets a timeout on fd; the second function only if it has succeeded.  Duplicates of fd
+ * get the timeout, too, so from now on the kernel is asked for the timeouts of all sockets that may be duplicates: also
+ * of those of which something was found out in between.  negative: the timeout is below 0.  Calls then do not wait at
+ * all, but getsockopt() reports that there is no timeout.
  */
 void fz_fdtab_timeout_begins(int fd);
 void fz_fdtab_timeout_set(int fd, bool negative);
@@ -190,8 +190,8 @@ static inline uint32_t fz_fdtab_rests(uint32_t info)
 uint32_t fz_fdtab_rest(int fd);
 
 /*
- * Returns a call on fd that begins now and rests on `rests` (fz_fdtab_rests()), in one word; 0 if it rests on nothing.  All
- * its waits have this word.  The word has room for the lower bits of the count of changes.
+ * Returns a call on fd that begins now and rests on `rests` (fz_fdtab_rests()), in one word; 0 if it rests on nothing.
+ * All its waits have this word.  The word has room for the lower bits of the count of changes.
  */
 static inline uint32_t fz_fdtab_wait(int fd, uint32_t rests)
 {

@@ -18,8 +18,8 @@
 /*
  * Waits rest on hints: no O_NONBLOCK, no timeout.  The monitor asks the kernel whether a hint was right only some time
  * after the wait has begun.  Meanwhile the program may take the hint back: by a fork, for example, after which the
- * descriptor is not OURS.  From then on others may set O_NONBLOCK, and calls that wait already wait on, as natively.  So
- * the kernel is asked then: after the change of the word, and before the program goes on.  If the hint was wrong,
+ * descriptor is not OURS.  From then on others may set O_NONBLOCK, and calls that wait already wait on, as natively.
+ * So the kernel is asked then: after the change of the word, and before the program goes on.  If the hint was wrong,
  * the word says so, and the monitor ends the waits that rested on it; otherwise they all began rightly.
  *
  * A call sets FZ_FD_RESTED_ON while the word still has the hint, before it waits.  Without that bit there is nothing
@@ -53,7 +53,7 @@ uint32_t fz_fdtab_rest(int fd)
 	return word & ~FZ_FD_CHANGES;
 }
 
-/* Ask the kernel which of the hints `rests` are wrong; note that in the word, unless fd is another file than in `word`. */
+/* Ask the kernel which of the hints `rests` are wrong; note them in the word, unless fd is another file than in `word`. */
 static void ask(int fd, uint32_t word, uint32_t rests)
 {
 	_Atomic uint32_t *e = fz_fdtab_word(fd);
@@ -173,7 +173,7 @@ void fz_fdtab_share_all(void)
 	await_answers();
 }
 
-/* The program sets a socket option on fd: note that by `change` for fd and for all sockets that may be duplicates of it. */
+/* The program sets a socket option on fd: note it by `change` for fd and for all sockets that may be duplicates of it. */
 static void note_option(int fd, uint32_t option, void (*change)(int fd, uint32_t clear, uint32_t set))
 {
 	const bool ours = fz_fdtab_get(fd) & FZ_FD_OURS;
@@ -231,6 +231,9 @@ uint32_t fz_fdtab_found_wrong(uint32_t wait)
 	const uint32_t word = atomic_load_explicit(fz_fdtab_word(fz_fdtab_wait_fd(wait)), memory_order_relaxed);
 	const uint32_t changes = changes_since(wait, word);
 
+	/* The number may be a file's by now, whose bits mean something else. */
+	if ((word & FZ_FD_KIND_MASK) == FZ_FD_FILE)
+		return 0;
 	/* If the file has been shared since, what the kernel said then is in the word. */
 	return !changes || (changes == 1 && word & FZ_FD_SHARED) ? word & fz_fdtab_wait_rests(wait) : 0;
 }

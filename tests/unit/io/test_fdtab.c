@@ -200,6 +200,25 @@ Test(fdtab, waits_and_hints_that_are_taken_back)
 		}
 }
 
+/* Bits of a file that has the number now have nothing to say about a call that waits on what had it before. */
+Test(fdtab, wait_whose_number_is_a_file)
+{
+	const uint32_t bits = FZ_FD_RING_REFUSED | FZ_FD_SYNC | FZ_FD_APPEND;
+	uint32_t wait;
+	int s[2];
+
+	fz_fdtab_init();
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, s), 0);
+	fz_fdtab_set(s[0], FZ_FD_SOCKET | FZ_FD_OURS);
+	wait = wait_on(s[0]);
+	cr_assert(wait);
+	fz_fdtab_set(s[0], FZ_FD_FILE | bits);
+	cr_assert_eq(fz_fdtab_found_wrong(wait), 0);
+	cr_assert(!fz_fdtab_is_wrong(wait));
+	close(s[0]);
+	close(s[1]);
+}
+
 /*
  * What is found out about sockets between the begin and the end of a setsockopt() does not hide the timeout.  But of waits
  * that began meanwhile nobody asks then: the kernel would tell what has just been set.
