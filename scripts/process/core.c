@@ -179,7 +179,7 @@ static bool each_mapping(const struct source *s, bool (*found)(void *arg, const 
 
 	for (size_t i = 0; i < files->count && more; i++)
 		more = found(arg, &(struct mapping){ files->list[i].begin, files->list[i].end,
-						     files->list[i].offset });
+						     files->list[i].offset, 0, 0 });
 	return true;
 }
 

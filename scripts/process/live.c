@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/sysmacros.h>
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
@@ -83,11 +84,14 @@ static bool each_mapping(const struct source *s, bool (*found)(void *arg, const 
 	if (!maps)
 		return false;
 	while (more && getline(&line, &room, maps) > 0) {
+		unsigned major, minor;
 		struct mapping m;
 
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64, &m.begin, &m.end, &m.offset) == 3 &&
-		    strchr(line, '/'))
-			more = found(arg, &m);
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64, &m.begin, &m.end, &m.offset,
+			   &major, &minor, &m.inode) != 6 || !strchr(line, '/'))
+			continue;
+		m.device = makedev(major, minor);
+		more = found(arg, &m);
 	}
 	free(line);
 	fclose(maps);

@@ -10,7 +10,6 @@
 #include <sys/mman.h>
 #include <sys/param.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "debuginfo.h"
@@ -111,31 +110,14 @@ static int copy_object(struct object *o, uint32_t type)
 
 /* ---- the file ------------------------------------------------------------------------- */
 
-/* A mapping in /proc/PID/maps. */
-struct line {
-	uint64_t begin, end;
-	unsigned major, minor;
-	uint64_t inode;
-};
-
-/* Find the mapping that begins at base.  The first thread may have ended, so use the reader's maps. */
-static bool find_line(uint64_t base, struct line *ret)
+static bool find_begin(void *arg, const struct mapping *m)
 {
-	char path[64], *text = NULL;
-	size_t room = 0;
-	bool found = false;
-	FILE *maps;
+	struct mapping *wanted = arg;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", source->program->reader);
-	maps = fopen(path, "re");
-	while (maps && !found && getline(&text, &room, maps) > 0)
-		found = sscanf(text, "%" SCNx64 "-%" SCNx64 " %*s %*s %x:%x %" SCNu64, &ret->begin, &ret->end,
-			       &ret->major, &ret->minor, &ret->inode) == 5 &&
-			ret->begin == base;
-	free(text);
-	if (maps)
-		fclose(maps);
-	return found;
+	if (m->begin != wanted->begin)
+		return true;
+	*wanted = *m;
+	return false;
 }
 
 /* The build id of an ELF file; copies at most size bytes. Returns how many, 0: it has none. */
@@ -169,7 +151,7 @@ static size_t mapped_id(struct object *o, void *id, size_t size)
  * Is fd the mapped file?  Some file systems (btrfs, overlayfs) show another device in /proc/PID/maps than
  * fstat() does, so the build id comes first.
  */
-static bool is_mapped_file(int fd, struct object *o, const struct line *line)
+static bool is_mapped_file(int fd, struct object *o, const struct mapping *m)
 {
 	char ours[64], theirs[64];
 	const size_t length = mapped_id(o, theirs, sizeof(theirs));
@@ -177,23 +159,23 @@ static bool is_mapped_file(int fd, struct object *o, const struct line *line)
 
 	if (length)
 		return build_id(fd, ours, sizeof(ours)) == length && memcmp(ours, theirs, length) == 0;
-	return fstat(fd, &st) == 0 && st.st_ino == line->inode &&
-	       st.st_dev == makedev(line->major, line->minor);
+	return fstat(fd, &st) == 0 && st.st_ino == m->inode && st.st_dev == m->device;
 }
 
 /* The descriptor of the file in which the object is, or -1. */
 static int open_object(const char *name, struct object *o)
 {
 	const int reader = source->program->reader;
-	struct line line;
+	struct mapping m = { .begin = o->base };
 	char *path;
 	int fd;
 
-	if (!find_line(o->base, &line))
+	source->ops->each_mapping(source, find_begin, &m);
+	if (!m.end)
 		return -1;
 	for (int way = 0; way < 3; way++) {
 		const int size = way == 0 ? asprintf(&path, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, reader,
-						     line.begin, line.end) :
+						     m.begin, m.end) :
 				 way == 1 ? asprintf(&path, "/proc/%d/root%s", reader, name) :
 					    asprintf(&path, "%s", name);
 
@@ -201,7 +183,7 @@ static int open_object(const char *name, struct object *o)
 			return -1;
 		fd = source_open_file(path);
 		free(path);
-		if (fd >= 0 && (way == 0 || is_mapped_file(fd, o, &line)))
+		if (fd >= 0 && (way == 0 || is_mapped_file(fd, o, &m)))
 			return fd;
 		if (fd >= 0)
 			close(fd);

@@ -42,6 +42,7 @@ bool registers_call(const struct source *s, const struct registers *registers, s
 struct mapping {
 	uint64_t begin, end;		/* address */
 	uint64_t offset;		/* in the file */
+	uint64_t device, inode;		/* of the file, as the kernel shows them; 0: not known (a core file) */
 };
 
 struct piece {

@@ -68,7 +68,7 @@ static bool each_mapping(const struct source *s, bool (*found)(void *arg, const 
 	(void)s;
 	for (size_t at = 1; more && next(&at, &head, &bytes);)
 		if (head.kind == IMAGE_MAPPING)
-			more = found(arg, &(struct mapping){ head.address, head.end, head.value });
+			more = found(arg, &(struct mapping){ head.address, head.end, head.value, 0, 0 });
 	return true;
 }
 
