@@ -7,6 +7,8 @@
  * context or from a kernel thread.
  */
 
+#include <elfutils/libdwfl.h>
+
 #include "scripts/process/target.h"
 
 enum { FRAMES_MOST = 256 };

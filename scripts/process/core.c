@@ -8,7 +8,6 @@
 #include "source.h"
 
 #include <elf.h>
-#include <elfutils/libdwelf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
@@ -19,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "object.h"
 #include "say.h"
 
 /* A part of the address space, and the file that has its bytes. */
@@ -80,79 +80,16 @@ static struct part *part_of(const struct parts *parts, uint64_t address)
 
 enum { PAGE = 4096 };
 
-/* Where the sections of an ELF file are: strip(1) changes that in the first page, and nothing else that is mapped. */
-static void forget_sections(char *page)
-{
-	Elf64_Ehdr header;
+static int open_mapped(const struct source *s, const char *path);
 
-	memcpy(&header, page, sizeof(header));
-	header.e_shoff = 0;
-	header.e_shnum = header.e_shstrndx = 0;
-	memcpy(page, &header, sizeof(header));
-}
-
-/* Are these the first pages of one ELF file, by the build ids in them, or else by all bytes? */
-static bool is_same_file(char *ours, char *theirs)
-{
-	const void *our_id, *their_id;
-	ssize_t length;
-	Elf *a, *b;
-	bool same;
-
-	forget_sections(ours);
-	forget_sections(theirs);
-	a = elf_memory(ours, PAGE);
-	b = elf_memory(theirs, PAGE);
-	length = b ? dwelf_elf_gnu_build_id(b, &their_id) : 0;
-	if (length > 0)
-		same = a && dwelf_elf_gnu_build_id(a, &our_id) == length &&
-		       memcmp(our_id, their_id, (size_t)length) == 0;
-	else
-		same = memcmp(ours, theirs, PAGE) == 0;
-	elf_end(a);
-	elf_end(b);
-	return same;
-}
-
-/*
- * Is this the file that was mapped?  The kernel dumps the first page of an ELF file; without it, the name must do.
- * After the end of a short file the page has zeros.
- */
-static bool has_dumped_page(const struct core *core, int fd, const char *path)
-{
-	char ours[PAGE] = "", theirs[PAGE];
-
-	for (size_t i = 0; i < core->files.count; i++) {
-		const struct part *file = &core->files.list[i], *dumped;
-
-		if (file->offset || strcmp(file->path, path) != 0)
-			continue;
-		dumped = part_of(&core->dumped, file->begin);
-		if (dumped && pread(core->fd, theirs, PAGE,
-				    (off_t)(dumped->offset + file->begin - dumped->begin)) == PAGE)
-			return pread(fd, ours, PAGE, 0) > 0 && is_same_file(ours, theirs);
-	}
-	return true;
-}
-
-static int open_mapped(const struct source *s, const char *path)
-{
-	const int fd = source_open_file(path);
-
-	if (fd >= 0 && has_dumped_page(s->core, fd, path))
-		return fd;
-	if (fd >= 0)
-		close(fd);
-	return -1;
-}
-
-static bool read_memory(const struct source *s, uint64_t address, void *buffer, size_t size)
+/* Read memory, of which a part may be in a file that is open; only_dumped: no other file is read. */
+static bool read_parts(const struct source *s, uint64_t address, void *buffer, size_t size, bool only_dumped)
 {
 	while (size > 0) {
 		struct part *p = part_of(&s->core->dumped, address);
 		size_t here;
 
-		if (!p)
+		if (!p && !only_dumped)
 			p = part_of(&s->core->files, address);
 		if (p && p->fd == -1) {
 			p->fd = open_mapped(s, p->path);
@@ -171,15 +108,85 @@ static bool read_memory(const struct source *s, uint64_t address, void *buffer, 
 	return true;
 }
 
+static bool read_memory(const struct source *s, uint64_t address, void *buffer, size_t size)
+{
+	return read_parts(s, address, buffer, size, false);
+}
+
+static bool read_dumped(const struct source *s, uint64_t address, void *buffer, size_t size)
+{
+	return read_parts(s, address, buffer, size, true);
+}
+
+/* Where the sections of an ELF file are: strip(1) changes that in the first page, and nothing else that is mapped. */
+static void forget_sections(char *page)
+{
+	Elf64_Ehdr header;
+
+	memcpy(&header, page, sizeof(header));
+	if (memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
+		return;
+	header.e_shoff = 0;
+	header.e_shnum = header.e_shstrndx = 0;
+	memcpy(page, &header, sizeof(header));
+}
+
+/* Does the file begin with these bytes?  After the end of a short file the page has zeros. */
+static bool begins_with(int fd, char page[static PAGE])
+{
+	char ours[PAGE] = "";
+
+	if (pread(fd, ours, PAGE, 0) <= 0)
+		return false;
+	forget_sections(ours);
+	forget_sections(page);
+	return memcmp(ours, page, PAGE) == 0;
+}
+
+/* Is this the file that was mapped?  The kernel dumps the first page of an ELF file; without it, the name must do. */
+static bool is_mapped_file(const struct source *s, int fd, const char *path)
+{
+	static const struct source_ops ops = { .read = read_dumped };
+	const struct source dumped = { .ops = &ops, .core = s->core };
+	char page[PAGE];
+
+	for (size_t i = 0; i < s->core->files.count; i++) {
+		const struct part *file = &s->core->files.list[i];
+		enum object_match match;
+		struct object object;
+
+		if (file->offset || strcmp(file->path, path) != 0 || !read_dumped(&dumped, file->begin, page, PAGE))
+			continue;
+		object_find(&object, &dumped, file->begin);
+		match = object_match(&object, fd);
+		return match == OBJECT_UNKNOWN ? begins_with(fd, page) : match == OBJECT_IS_SAME;
+	}
+	return true;
+}
+
+static int open_mapped(const struct source *s, const char *path)
+{
+	const int fd = source_open_file(path);
+
+	if (fd >= 0 && is_mapped_file(s, fd, path))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
 static bool each_mapping(const struct source *s, bool (*found)(void *arg, const struct mapping *m),
 			 void *arg)
 {
 	const struct parts *files = &s->core->files;
+	const struct part *vdso = part_of(&s->core->dumped, s->core->vdso);
 	bool more = true;
 
+	if (vdso && vdso->begin == s->core->vdso)
+		more = found(arg, &(struct mapping){ vdso->begin, vdso->end, .path = "[vdso]" });
 	for (size_t i = 0; i < files->count && more; i++)
 		more = found(arg, &(struct mapping){ files->list[i].begin, files->list[i].end,
-						     files->list[i].offset, 0, 0 });
+						     files->list[i].offset, .path = files->list[i].path });
 	return true;
 }
 
@@ -210,53 +217,6 @@ static bool call(const struct source *s, int tid, struct system_call *ret)
 		if (s->core->threads[i].tid == tid)
 			return registers_call(s, &s->core->threads[i], ret);
 	return false;
-}
-
-/* Where the object ends that begins at base, by its program headers; 0: there are none that can be read. */
-static uint64_t end_of_object(const struct source *s, uint64_t base)
-{
-	Elf64_Ehdr header;
-	Elf64_Phdr part;
-	uint64_t end = 0, bias = 0;
-
-	if (!read_memory(s, base, &header, sizeof(header)) || memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    header.e_phentsize != sizeof(part))
-		return 0;
-	for (unsigned i = 0; i < header.e_phnum; i++) {
-		if (!read_memory(s, base + header.e_phoff + i * sizeof(part), &part, sizeof(part)))
-			return 0;
-		if (part.p_type != PT_LOAD)
-			continue;
-		if (!end)
-			bias = base - (part.p_vaddr - part.p_offset);
-		end = MAX(end, bias + part.p_vaddr + part.p_memsz);
-	}
-	return end;
-}
-
-/*
- * dwfl_core_file_report() would open each name that the core file has, a FIFO too, and use any file without a build id.
- * A program may have mapped a file of an object once more, to read it: that is not the object's.
- */
-static bool report(const struct source *s, Dwfl *dwfl)
-{
-	const struct parts *files = &s->core->files;
-	const struct part *vdso = part_of(&s->core->dumped, s->core->vdso);
-	size_t end;
-
-	if (vdso && vdso->begin == s->core->vdso && !dwfl_report_module(dwfl, "[vdso]", vdso->begin, vdso->end))
-		return false;
-	for (size_t i = 0; i < files->count; i = end) {
-		const struct part *first = &files->list[i];
-		const uint64_t most = first->offset ? 0 : end_of_object(s, first->begin);
-
-		for (end = i + 1; end < files->count && strcmp(files->list[end].path, first->path) == 0; end++)
-			if (most && files->list[end].begin >= most)
-				break;
-		if (!dwfl_report_module(dwfl, first->path, first->begin, files->list[end - 1].end))
-			return false;
-	}
-	return dwfl_report_end(dwfl, NULL, NULL) == 0;
 }
 
 /* ---- opening it --------------------------------------------------------------------- */
@@ -357,7 +317,7 @@ void core_open(struct source *s, const char *path)
 {
 	static const struct source_ops ops = {
 		.read = read_memory, .each_mapping = each_mapping,
-		.each_thread = each_thread, .stop = stop, .call = call, .open_mapped = open_mapped, .report = report,
+		.each_thread = each_thread, .stop = stop, .call = call, .open_mapped = open_mapped,
 	};
 	struct core *core = calloc(1, sizeof(*core));
 	struct stat file;

@@ -69,7 +69,7 @@ static size_t read_pieces(const struct source *s, const struct piece *pieces, si
 	return n;
 }
 
-/* Call found for each mapping of a file, by its offset only: the file may have been renamed or deleted. */
+/* The file may have been renamed or deleted: then " (deleted)" ends the path. */
 static bool each_mapping(const struct source *s, bool (*found)(void *arg, const struct mapping *m),
 			 void *arg)
 {
@@ -86,12 +86,16 @@ static bool each_mapping(const struct source *s, bool (*found)(void *arg, const 
 	while (more && getline(&line, &room, maps) > 0) {
 		unsigned major, minor;
 		struct mapping m;
+		int at = 0;
 
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64, &m.begin, &m.end, &m.offset,
-			   &major, &minor, &m.inode) != 6 || !strchr(line, '/'))
+		line[strcspn(line, "\n")] = '\0';
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64 " %n", &m.begin, &m.end,
+			   &m.offset, &major, &minor, &m.inode, &at) != 6 || !at)
 			continue;
 		m.device = makedev(major, minor);
-		more = found(arg, &m);
+		m.path = line + at;
+		if (*m.path == '/' || strcmp(m.path, "[vdso]") == 0)
+			more = found(arg, &m);
 	}
 	free(line);
 	fclose(maps);
@@ -195,12 +199,6 @@ static bool stop(const struct source *s, int tid, struct registers *r, void *sta
 	return stopping.done;
 }
 
-static bool report(const struct source *s, Dwfl *dwfl)
-{
-	return dwfl_linux_proc_report(dwfl, s->program->reader) == 0 &&
-	       dwfl_report_end(dwfl, NULL, NULL) == 0;
-}
-
 static bool call(const struct source *s, int tid, struct system_call *ret)
 {
 	uint64_t *a = ret->arguments;
@@ -217,7 +215,7 @@ bool live_open(struct source *s, int pid, bool writes)
 {
 	static const struct source_ops ops = {
 		.read = read_memory, .read_pieces = read_pieces, .each_mapping = each_mapping,
-		.each_thread = each_thread, .stop = stop, .call = call, .report = report,
+		.each_thread = each_thread, .stop = stop, .call = call,
 	};
 
 	*s = (struct source){ .ops = &ops, .pid = pid };

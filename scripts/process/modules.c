@@ -1,112 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 #include "modules.h"
 
-#include <elf.h>
-#include <elfutils/libdwelf.h>
-#include <fcntl.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/param.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "debuginfo.h"
+#include "object.h"
 #include "program.h"
 #include "text.h"
 
 /* libdwfl's callbacks have no argument for the process. */
 static const struct source *source;
 
-/* ---- what is in memory of an object --------------------------------------------------- */
-
-/* The object that is mapped from base on. */
-struct object {
-	uint64_t base;
-	bool in_memory;			/* its ELF header is, so that it can be read; the loader needs no header */
-	Elf64_Ehdr header;
-	uint64_t bias;			/* what the loader has added to the addresses in the file */
-	bool is_cut;			/* memory ended before a part that was copied */
-};
-
-static bool read_part(const struct object *o, unsigned number, Elf64_Phdr *ret)
-{
-	return source->ops->read(source, o->base + o->header.e_phoff + number * sizeof(*ret), ret, sizeof(*ret));
-}
-
-static void find_object(struct object *o, uint64_t base)
-{
-	Elf64_Phdr part;
-
-	*o = (struct object){ .base = base };
-	if (!source->ops->read(source, base, &o->header, sizeof(o->header)) ||
-	    memcmp(o->header.e_ident, ELFMAG, SELFMAG) != 0 || o->header.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    o->header.e_phentsize != sizeof(part))
-		return;
-	for (unsigned i = 0; !o->in_memory && i < o->header.e_phnum && read_part(o, i, &part); i++) {
-		o->bias = base - (part.p_vaddr - part.p_offset);
-		o->in_memory = part.p_type == PT_LOAD;
-	}
-}
-
-/*
- * Limits, in bytes, because the headers in a process's memory may promise any size, and one part many times: the size
- * of a copy, which may have holes, what is copied of notes, and what is copied of all objects of the process.
- */
-enum { FILE_MOST = 1 << 30, NOTES_MOST = 1 << 20, COPIED_MOST = 256 << 20 };
-static uint64_t copy_room;		/* of COPIED_MOST */
-
-/* Copy a part of the object to its place in the file; the memory may end early.  *room: so many bytes at most. */
-static bool copy_part(int fd, struct object *o, const Elf64_Phdr *part, uint64_t *room)
-{
-	static char buffer[64 * 4096];
-
-	if (part->p_offset > FILE_MOST || part->p_filesz > *room)
-		return false;
-	*room -= part->p_filesz;
-	for (uint64_t at = 0; at < part->p_filesz; at += sizeof(buffer)) {
-		const size_t wanted = MIN(sizeof(buffer), part->p_filesz - at);
-		const size_t got = source_read_up_to(source, o->bias + part->p_vaddr + at, buffer, wanted);
-
-		if (pwrite(fd, buffer, got, (off_t)(part->p_offset + at)) != (ssize_t)got)
-			return false;
-		if (got < wanted) {
-			o->is_cut = true;
-			break;
-		}
-	}
-	return true;
-}
-
-/*
- * Make a file of the object's parts of this type: PT_LOAD for all, PT_NOTE for the build id only, as reading makes
- * pages resident.  The file has no sections; libdwfl needs none.  Returns its descriptor, or -1.
- */
-static int copy_object(struct object *o, uint32_t type)
-{
-	const int fd = o->in_memory ? memfd_create("fiberize", MFD_CLOEXEC) : -1;
-	Elf64_Ehdr header = o->header;
-	Elf64_Phdr part;
-	uint64_t room = type == PT_LOAD ? copy_room : NOTES_MOST;
-	bool good = fd >= 0 && header.e_phoff <= FILE_MOST;
-
-	o->is_cut = false;
-	for (unsigned i = 0; good && i < header.e_phnum; i++)
-		good = read_part(o, i, &part) &&
-		       pwrite(fd, &part, sizeof(part), (off_t)(header.e_phoff + i * sizeof(part))) ==
-			       (ssize_t)sizeof(part) &&
-		       (part.p_type != type || copy_part(fd, o, &part, &room));
-	header.e_shoff = 0;
-	header.e_shnum = header.e_shstrndx = 0;
-	if (good && pwrite(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header)) {
-		copy_room = type == PT_LOAD ? room : copy_room;
-		return fd;
-	}
-	if (fd >= 0)
-		close(fd);
-	return -1;
-}
+/* A limit on what is copied of all objects of the process, because the headers in its memory may promise any size. */
+enum { COPIED_MOST = 256 << 20 };
+static uint64_t copy_room;
 
 /* ---- the file ------------------------------------------------------------------------- */
 
@@ -120,50 +32,22 @@ static bool find_begin(void *arg, const struct mapping *m)
 	return false;
 }
 
-/* The build id of an ELF file; copies at most size bytes. Returns how many, 0: it has none. */
-static size_t build_id(int fd, void *id, size_t size)
-{
-	const void *found;
-	Elf *elf;
-	ssize_t length;
-
-	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	length = elf ? dwelf_elf_gnu_build_id(elf, &found) : 0;
-	length = length > 0 ? MIN(length, (ssize_t)size) : 0;
-	memcpy(id, length ? found : "", (size_t)length);
-	elf_end(elf);
-	return (size_t)length;
-}
-
-/* The build id in the object's memory, like build_id(). */
-static size_t mapped_id(struct object *o, void *id, size_t size)
-{
-	const int notes = copy_object(o, PT_NOTE);
-	const size_t length = notes >= 0 ? build_id(notes, id, size) : 0;
-
-	if (notes >= 0)
-		close(notes);
-	return length;
-}
-
 /*
  * Is fd the mapped file?  Some file systems (btrfs, overlayfs) show another device in /proc/PID/maps than
  * fstat() does, so the build id comes first.
  */
-static bool is_mapped_file(int fd, struct object *o, const struct mapping *m)
+static bool is_mapped_file(int fd, const struct object *o, const struct mapping *m)
 {
-	char ours[64], theirs[64];
-	const size_t length = mapped_id(o, theirs, sizeof(theirs));
+	const enum object_match match = object_match(o, fd);
 	struct stat st;
 
-	if (length)
-		return build_id(fd, ours, sizeof(ours)) == length && memcmp(ours, theirs, length) == 0;
+	if (match != OBJECT_UNKNOWN)
+		return match == OBJECT_IS_SAME;
 	return fstat(fd, &st) == 0 && st.st_ino == m->inode && st.st_dev == m->device;
 }
 
 /* The descriptor of the file in which the object is, or -1. */
-static int open_object(const char *name, struct object *o)
+static int open_object(const char *name, const struct object *o)
 {
 	const int reader = source->program->reader;
 	struct mapping m = { .begin = o->base };
@@ -202,18 +86,22 @@ static char no_names[] = "its file is gone, or another one by now, or cannot be 
 static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, char **file_name,
 		    Elf **elf)
 {
-	struct object object;
-	int fd;
-
 	/* The vDSO is in no file. */
-	if (*name != '/')
-		return dwfl_linux_proc_find_elf(module, userdata, name, base, file_name, elf);
-	find_object(&object, base);
-	fd = open_object(name, &object);
+	const bool has_file = *name == '/';
+	struct object object;
+	bool is_cut;
+	int fd = -1;
+
+	(void)module;
+	(void)elf;
+	object_find(&object, source, base);
+	if (has_file)
+		fd = open_object(name, &object);
 	/* Data is mapped, too, and code that the program has made: no file is missing then. */
 	if (fd < 0 && object.in_memory) {
-		fd = copy_object(&object, PT_LOAD);
-		*userdata = fd < 0 ? no_names : only_exported;
+		fd = object_copy(&object, PT_LOAD, &copy_room, &is_cut);
+		if (has_file)
+			*userdata = fd < 0 ? no_names : only_exported;
 	}
 	*file_name = fd < 0 ? NULL : strdup(name);
 	return fd;
@@ -226,20 +114,21 @@ static int find_elf_of_core(Dwfl_Module *module, void **userdata, const char *na
 	struct object object;
 	unsigned char id[64];
 	size_t length;
+	bool is_cut;
 	int fd = *name == '/' ? source->ops->open_mapped(source, name) : -1;
 
 	if (fd >= 0) {
 		*file_name = strdup(name);
 		return fd;
 	}
-	find_object(&object, base);
-	length = mapped_id(&object, id, sizeof(id));
+	object_find(&object, source, base);
+	length = object_build_id(&object, id, sizeof(id));
 	if (length && dwfl_module_report_build_id(module, id, length, 0) == 0)
 		fd = dwfl_build_id_find_elf(module, userdata, name, base, file_name, elf);
 	if (fd >= 0 || *elf)
 		return fd;
-	fd = copy_object(&object, PT_LOAD);
-	if (fd >= 0 && object.is_cut) {
+	fd = object_copy(&object, PT_LOAD, &copy_room, &is_cut);
+	if (fd >= 0 && is_cut) {
 		close(fd);
 		fd = -1;
 	}
@@ -247,6 +136,86 @@ static int find_elf_of_core(Dwfl_Module *module, void **userdata, const char *na
 		*userdata = fd < 0 ? no_names : only_exported;
 	*file_name = NULL;
 	return fd;
+}
+
+/* A part of the address space that is mapped from one file, and that is one object, or none. */
+struct module {
+	Dwfl *dwfl;
+	char *path;			/* NULL: there is none yet */
+	struct mapping first;
+	uint64_t end;
+	bool is_read;			/* object is */
+	struct object object;
+	bool has_failed;
+};
+
+/*
+ * Is this mapping of the module's file of the same object?  A program may have mapped the file once more, to read it, or
+ * loaded it twice.  If the object's headers are unknown, it goes on until another one begins.
+ */
+static bool goes_on(struct module *module, const struct mapping *m)
+{
+	struct object other;
+
+	/* Most data has one mapping, so its headers are never read. */
+	if (!module->is_read && !module->first.offset)
+		object_find(&module->object, source, module->first.begin);
+	module->is_read = true;
+	if (module->object.in_memory)
+		return object_has(&module->object, m);
+	if (m->offset)
+		return true;
+	object_find(&other, source, m->begin);
+	return !other.in_memory;
+}
+
+static void end_module(struct module *module)
+{
+	if (module->path && !dwfl_report_module(module->dwfl, module->path, module->first.begin, module->end))
+		module->has_failed = true;
+	free(module->path);
+	module->path = NULL;
+}
+
+static bool take_mapping(void *arg, const struct mapping *m)
+{
+	struct module *module = arg;
+
+	if (!m->path)
+		return true;
+	if (module->path && strcmp(module->path, m->path) == 0 && module->first.device == m->device &&
+	    module->first.inode == m->inode && goes_on(module, m)) {
+		module->end = m->end;
+		return true;
+	}
+	end_module(module);
+	module->path = strdup(m->path);
+	module->first = *m;
+	module->first.path = NULL;
+	module->end = m->end;
+	module->is_read = module->object.in_memory = false;
+	if (!module->path)
+		module->has_failed = true;
+	return !module->has_failed;
+}
+
+/*
+ * Neither dwfl_linux_proc_report() nor dwfl_core_file_report() will do: they take all mappings of a file for one object,
+ * and the latter opens each name that the core file has, a FIFO too, and uses any file without a build id.
+ */
+const char *modules_report(Dwfl *dwfl)
+{
+	static struct module module;
+	const char *why;
+
+	module = (struct module){ .dwfl = dwfl };
+	if (!source->ops->each_mapping(source, take_mapping, &module))
+		return strerror(errno);
+	end_module(&module);
+	if (!module.has_failed && dwfl_report_end(dwfl, NULL, NULL) == 0)
+		return NULL;
+	why = dwfl_errmsg(-1);
+	return why ? why : "no memory";
 }
 
 const char *modules_open(const struct source *s, Dwfl **ret_dwfl)
@@ -268,13 +237,12 @@ const char *modules_open(const struct source *s, Dwfl **ret_dwfl)
 	source = s;
 	copy_room = COPIED_MOST;
 	dwfl = dwfl_begin(s->core ? &core_callbacks : &live_callbacks);
-	if (dwfl && s->ops->report(s, dwfl)) {
+	why = dwfl ? modules_report(dwfl) : dwfl_errmsg(-1);
+	if (why)
+		dwfl_end(dwfl);
+	else
 		*ret_dwfl = dwfl;
-		return NULL;
-	}
-	why = dwfl_errmsg(-1);
-	dwfl_end(dwfl);
-	return why ? why : "they are gone";
+	return why;
 }
 
 struct saying {

@@ -13,6 +13,7 @@
  * what is in memory of it.  Memory suffices to unwind, but has only exported names, and no source lines.
  */
 
+#include <elfutils/libdwfl.h>
 #include <stdio.h>
 
 #include "source.h"
@@ -22,6 +23,9 @@
  * at one process only.
  */
 const char *modules_open(const struct source *s, Dwfl **ret_dwfl);
+
+/* Report the objects once more, after dwfl_report_begin_add(): some may be new.  Returns NULL, or why that is impossible. */
+const char *modules_report(Dwfl *dwfl);
 
 /* Print a line that begins with prefix for each object whose file was needed and could not be had. */
 void modules_say_missing(Dwfl *dwfl, FILE *out, const char *prefix);

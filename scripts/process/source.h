@@ -7,7 +7,6 @@
  * (live.c) or from a core file (core.c).
  */
 
-#include <elfutils/libdwfl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -42,6 +41,7 @@ bool registers_call(const struct source *s, const struct registers *registers, s
 struct mapping {
 	uint64_t begin, end;		/* address */
 	uint64_t offset;		/* in the file */
+	const char *path;		/* of the file, or "[vdso]"; valid until found returns */
 	uint64_t device, inode;		/* of the file, as the kernel shows them; 0: not known (a core file) */
 };
 
@@ -58,8 +58,8 @@ struct source_ops {
 	/* source_read_pieces() by as few system calls as possible.  NULL: use read(). */
 	size_t (*read_pieces)(const struct source *s, const struct piece *pieces, size_t count);
 	/*
-	 * Call found for each mapping of a file until it returns false.  False, with errno: the mappings
-	 * cannot be read.
+	 * Call found for each mapping of a file, and for the vDSO, until it returns false; sorted by address, but for a
+	 * core file's vDSO.  False, with errno: the mappings cannot be read.
 	 */
 	bool (*each_mapping)(const struct source *s, bool (*found)(void *arg, const struct mapping *m),
 			     void *arg);
@@ -79,11 +79,6 @@ struct source_ops {
 	bool (*call)(const struct source *s, int tid, struct system_call *ret_call);
 	/* Open a file that was mapped, if the path still has that file; else -1.  NULL: a live process, modules.c looks. */
 	int (*open_mapped)(const struct source *s, const char *path);
-	/*
-	 * Report the ELF objects of the process to libdwfl, each by its path or as "[vdso...".  If it returns false,
-	 * dwfl_errmsg() tells why.
-	 */
-	bool (*report)(const struct source *s, Dwfl *dwfl);
 };
 
 struct source {

@@ -24,7 +24,7 @@ static void report(struct symbols *s)
 {
 	s->reported = time(NULL);
 	dwfl_report_begin_add(s->dwfl);
-	s->source->ops->report(s->source, s->dwfl);
+	modules_report(s->dwfl);
 }
 
 struct symbols *symbols_open(const struct source *source)

@@ -11,7 +11,7 @@ FUZZ_HEADERS := $(wildcard tests/fuzz/*.h scripts/*/*.h scripts/*/*.def runtime/
 # What each links; what it includes is no part of that.
 $(B)/tests/fuzz/options $(B)/tests/fuzz/profile $(B)/tests/fuzz/program: FUZZ_LINK := $(CHECK_SRC)
 $(B)/tests/fuzz/proc: FUZZ_LINK := scripts/process/program.c scripts/process/source.c
-$(B)/tests/fuzz/modules: FUZZ_LINK := scripts/process/debuginfo.c scripts/process/source.c scripts/process/text.c
+$(B)/tests/fuzz/modules: FUZZ_LINK := scripts/process/source.c
 $(B)/tests/fuzz/description: FUZZ_LINK := $(filter-out %/say.c,$(FUZZ_INSPECT))
 
 $(FUZZ_TARGETS): $(B)/tests/fuzz/%: tests/fuzz/%.c $(CHECK_SRC) $(FUZZ_INSPECT) tests/helpers/fuzz.c \

@@ -68,7 +68,8 @@ static bool each_mapping(const struct source *s, bool (*found)(void *arg, const 
 	(void)s;
 	for (size_t at = 1; more && next(&at, &head, &bytes);)
 		if (head.kind == IMAGE_MAPPING)
-			more = found(arg, &(struct mapping){ head.address, head.end, head.value, 0, 0 });
+			/* Without a path: it has no objects that names come from. */
+			more = found(arg, &(struct mapping){ head.address, head.end, head.value, NULL, 0, 0 });
 	return true;
 }
 
@@ -84,21 +85,12 @@ static void each_thread(const struct source *s, bool (*found)(void *arg, int tid
 			more = found(arg, (int)head.value);
 }
 
-/* It has no objects that names come from. */
-static bool report(const struct source *s, Dwfl *dwfl)
-{
-	(void)s;
-	(void)dwfl;
-	return false;
-}
-
 void core_open(struct source *s, const char *path)
 {
 	static const struct source_ops ops = {
 		.read = read_memory,
 		.each_mapping = each_mapping,
 		.each_thread = each_thread,
-		.report = report,
 	};
 
 	/* Any address will do: that it is a core file. */

@@ -36,6 +36,7 @@ static FILE *open_input(const char *path, const char *mode)
 
 static bool count(void *arg, const struct mapping *m)
 {
+	FUZZ_CHECK(*m->path == '/' || *m->path == '[');
 	*(uint64_t *)arg += m->end - m->begin + m->device + m->inode;
 	return true;
 }

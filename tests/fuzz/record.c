@@ -3,6 +3,8 @@
  * tests/fuzz/record.c - record CORE IMAGE: "fiberize ps" on a core file; all that it reads of it goes into an
  * image (image.h), a beginning for the corpus of description.c.
  */
+#include <stdio.h>
+
 #define core_open open_real_core
 #include "scripts/process/core.c"
 #undef core_open

@@ -131,6 +131,17 @@ if [ -n "$core" ]; then
 	must objcopy --add-section .more=said libfiberize.so new
 	mv new libfiberize.so
 	same 'a core file: what the same file with more sections has' prctl "$("$fiberize" ps --core --json "$core" | jq -r "$reasons")"
+	cp libfiberize.so whole
+	# The debug information alone has the build id, and so has the beginning.
+	must objcopy --only-keep-debug whole libfiberize.so
+	same 'a core file: nothing is of the debug information' '' "$("$fiberize" ps --core --json "$core" | jq -r "$reasons")"
+	run "$fiberize" bt --core "$core"
+	like 'a core file: bt with the debug information alone' "0 fiberize: $work/libfiberize.so: its file is gone*" "$code $err"
+	head -c 8192 whole >libfiberize.so
+	same 'a core file: nothing is of a truncated file' '' "$("$fiberize" ps --core --json "$core" | jq -r "$reasons")"
+	run "$fiberize" bt --core "$core"
+	like 'a core file: bt with a truncated file' "0 fiberize: $work/libfiberize.so: its file is gone*" "$code $err"
+	mv whole libfiberize.so
 	# A file of as many bytes, of which all words are others.
 	tr '[:lower:]' '[:upper:]' <libfiberize.so >new
 	mv new libfiberize.so
@@ -150,7 +161,7 @@ if [ -n "$core" ]; then
 	rm "$core"
 fi
 
-# ---- a core file of a process that has mapped the file of a library once more
+# ---- a process that has mapped the file of a library once more
 
 is_parked()
 {
@@ -158,16 +169,29 @@ is_parked()
 	[ "$(jq -r '.threads[] | select(.name == "waits").waits_for' <<<"$out")" = sleep ]
 }
 
-start "$fiberize" "$helpers/mapped_twice"
-must eventually is_parked
-stop_by ABRT
-core=$(find . -name 'core*' -print -quit)
-if [ -n "$core" ]; then
+# in_twice FRAME LIBRARY [OFFSET]: bt has the frame, of the process and of its core file
+in_twice()
+{
+	local frame="0 *\"waits\"*sleep*$1*start_thread *" name="the library is mapped twice: ${*:2}"
+	start "$fiberize" "$helpers/mapped_twice" "${@:2}"
+	must eventually is_parked
+	run "$fiberize" bt "$pid"
+	like "$name" "$frame" "$code $out"
+	stop_by ABRT
+	core=$(find . -name 'core*' -print -quit)
+	[ -n "$core" ] || return
 	run "$fiberize" bt --core "$core"
-	like 'a core file: the library is mapped twice' '0 *"waits"*sleep*waits_in at *waits_in.c:*' "$code $out"
-	same 'a core file: the library is mapped twice: nothing is missing' '' "$err"
+	like "a core file: $name" "$frame" "$code $out"
+	same "a core file: $name: nothing is missing" '' "$err"
 	rm "$core"
-fi
+}
+
+must strip -o waits_in.so "$helpers/waits_in.so"
+in_twice 'waits_in at *waits_in.c:*' "$helpers/waits_in.so"
+in_twice 'waits_in at *waits_in.c:*' "$helpers/waits_in.so" 0x3000
+# The file is shorter than the object is in memory.
+in_twice 'waits_in in *waits_in.so*' "$work/waits_in.so"
+in_twice 'waits_in in *waits_in.so*' "$work/waits_in.so" 0x3000
 
 # ---- native and wired threads; equal stacks
 
