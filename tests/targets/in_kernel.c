@@ -44,7 +44,11 @@ static pthread_t native;
 static sem_t held, turn, never;
 static atomic_bool has_got;
 static uint32_t word = 3, own_tid;
-static const char *how;
+
+/* The mutexes that a thread takes, one after the other. */
+static pthread_mutex_t *first_second[] = { &first, &second }, *second_first[] = { &second, &first };
+static pthread_mutex_t *plain_then_other[] = { &plain, &other_plain }, *other_then_plain[] = { &other_plain, &plain };
+static pthread_mutex_t *in_turn[] = { &second, &first, &third }, *against[] = { &third, &first, &second };
 
 static struct timespec late(void)
 {
@@ -57,39 +61,29 @@ static void *sleeps(void *arg)
 	return arg;
 }
 
+static void *takes(void *mutex)
+{
+	pthread_mutex_lock(mutex);
+	return mutex;
+}
+
+static void *holds(void *mutex)
+{
+	pthread_mutex_lock(mutex);
+	sem_post(&held);
+	return sleeps(mutex);
+}
+
 /* The name that it gives itself is not late. */
-static void *is_native(void *arg)
+static void *is_native(void *mutex)
 {
 	pthread_setname_np(pthread_self(), "native");
-	pthread_mutex_lock(&of_native);
-	sem_post(&held);
-	return sleeps(arg);
+	return holds(mutex);
 }
 
 static void *has_lock(void *arg)
 {
 	pthread_rwlock_wrlock(&rwlock);
-	sem_post(&held);
-	return sleeps(arg);
-}
-
-static void *is_fiber(void *arg)
-{
-	pthread_mutex_lock(&of_fiber);
-	sem_post(&held);
-	return sleeps(arg);
-}
-
-static void *has_inheriting(void *arg)
-{
-	pthread_mutex_lock(&inheriting);
-	sem_post(&held);
-	return sleeps(arg);
-}
-
-static void *has_robust(void *arg)
-{
-	pthread_mutex_lock(&first);
 	sem_post(&held);
 	return sleeps(arg);
 }
@@ -119,36 +113,12 @@ static void *writes(void *arg)
 	return arg;
 }
 
-static void *takes_native(void *arg)
-{
-	pthread_mutex_lock(&of_native);
-	return arg;
-}
-
-static void *takes_fiber(void *arg)
-{
-	pthread_mutex_lock(&of_fiber);
-	return arg;
-}
-
-static void *inherits(void *arg)
-{
-	pthread_mutex_lock(&inheriting);
-	return arg;
-}
-
-static void *takes_robust(void *arg)
-{
-	pthread_mutex_lock(&first);
-	return arg;
-}
-
-static void *takes_in_time(void *arg)
+static void *takes_in_time(void *mutex)
 {
 	const struct timespec until = late();
 
-	pthread_mutex_timedlock(&first, &until);
-	return arg;
+	pthread_mutex_timedlock(mutex, &until);
+	return mutex;
 }
 
 static void *joins(void *arg)
@@ -165,49 +135,36 @@ static void *joins_in_time(void *arg)
 	return arg;
 }
 
-static void *takes_first(void *arg)
+static void *takes_both(void *arg)
 {
-	pthread_mutex_lock(&first);
+	pthread_mutex_t **mutexes = arg;
+
+	pthread_mutex_lock(mutexes[0]);
 	pthread_barrier_wait(&both_hold);
-	pthread_mutex_lock(&second);
-	return arg;
+	return takes(mutexes[1]);
 }
 
-static void *takes_second(void *arg)
+static void *takes_both_in_time(void *arg)
 {
-	const struct timespec until = late();
+	pthread_mutex_t **mutexes = arg;
 
-	pthread_mutex_lock(&second);
+	pthread_mutex_lock(mutexes[0]);
 	pthread_barrier_wait(&both_hold);
-	if (strcmp(how, "timed") == 0)
-		pthread_mutex_timedlock(&first, &until);
-	else
-		pthread_mutex_lock(&first);
-	return arg;
+	return takes_in_time(mutexes[1]);
 }
 
-/* Takes mine, and then waits for the other one, for at most two seconds at a time. */
-static void take_until(pthread_mutex_t *mine, pthread_mutex_t *other)
+/* Waits for the second one for at most two seconds at a time. */
+static void *tries_both(void *arg)
 {
+	pthread_mutex_t **mutexes = arg;
 	struct timespec until;
 
-	pthread_mutex_lock(mine);
+	pthread_mutex_lock(mutexes[0]);
 	pthread_barrier_wait(&both_hold);
 	do {
 		clock_gettime(CLOCK_REALTIME, &until);
 		until.tv_sec += 2;
-	} while (pthread_mutex_timedlock(other, &until) == ETIMEDOUT);
-}
-
-static void *tries_first(void *arg)
-{
-	take_until(&plain, &other_plain);
-	return arg;
-}
-
-static void *tries_second(void *arg)
-{
-	take_until(&other_plain, &plain);
+	} while (pthread_mutex_timedlock(mutexes[1], &until) == ETIMEDOUT);
 	return arg;
 }
 
@@ -227,26 +184,19 @@ static void *writes_second(void *arg)
 	return arg;
 }
 
-static void *takes_twice(void *arg)
+static void *takes_twice(void *mutex)
 {
-	pthread_mutex_lock(&first);
-	pthread_mutex_lock(&first);
-	return arg;
+	pthread_mutex_lock(mutex);
+	pthread_mutex_lock(mutex);
+	return mutex;
 }
 
-static void *takes_in_turn(void *arg)
+static void *takes_three(void *arg)
 {
-	pthread_mutex_lock(&second);
-	pthread_mutex_lock(&first);
-	pthread_mutex_lock(&third);
-	return arg;
-}
+	pthread_mutex_t **mutexes = arg;
 
-static void *takes_against(void *arg)
-{
-	pthread_mutex_lock(&third);
-	pthread_mutex_lock(&first);
-	pthread_mutex_lock(&second);
+	for (int i = 0; i < 3; i++)
+		pthread_mutex_lock(mutexes[i]);
 	return arg;
 }
 
@@ -278,20 +228,20 @@ static void *gets(void *arg)
 	return sleeps(arg);
 }
 
-static void *takes_in_turns(void *arg)
+static void *takes_in_turns(void *mutex)
 {
 	for (;;) {
-		pthread_mutex_lock(&inheriting);
-		pthread_mutex_unlock(&inheriting);
+		pthread_mutex_lock(mutex);
+		pthread_mutex_unlock(mutex);
 	}
-	return arg;
+	return mutex;
 }
 
-static pthread_t make(void *(*start)(void *), const char *name, const pthread_attr_t *attr)
+static pthread_t make(void *(*start)(void *), const char *name, void *arg)
 {
 	pthread_t thread;
 
-	pthread_create(&thread, attr, start, NULL);
+	pthread_create(&thread, NULL, start, arg);
 	pthread_setname_np(thread, name);
 	return thread;
 }
@@ -325,24 +275,24 @@ static void make_each(void)
 	cpu_set_t cpus;
 
 	make(has_lock, "has-lock", NULL);
-	make(has_inheriting, "has-inheriting", NULL);
-	make(has_robust, "has-robust", NULL);
-	make(is_fiber, "is-fiber", NULL);
+	make(holds, "has-inheriting", &inheriting);
+	make(holds, "has-robust", &first);
+	make(holds, "is-fiber", &of_fiber);
 	sched_getaffinity(0, sizeof(cpus), &cpus);
 	pthread_attr_init(&attr);
 	pthread_attr_setaffinity_np(&attr, sizeof(cpus), &cpus);
-	pthread_create(&native, &attr, is_native, NULL);
+	pthread_create(&native, &attr, is_native, &of_native);
 	for (int i = 0; i < 5; i++)
 		sem_wait(&held);
 	make(waits_for_word, "word", NULL);
 	make(waits_for_itself, "itself", NULL);
 	make(reads, "reads", NULL);
 	make(writes, "writes", NULL);
-	make(takes_native, "takes-native", NULL);
-	make(takes_fiber, "takes-fiber", NULL);
-	make(inherits, "inherits", NULL);
-	make(takes_robust, "takes-robust", NULL);
-	make(takes_in_time, "takes-in-time", NULL);
+	make(takes, "takes-native", &of_native);
+	make(takes, "takes-fiber", &of_fiber);
+	make(takes, "inherits", &inheriting);
+	make(takes, "takes-robust", &first);
+	make(takes_in_time, "takes-in-time", &first);
 	make(joins, "joins", NULL);
 	make(joins_in_time, "joins-in-time", NULL);
 }
@@ -404,9 +354,9 @@ static void block_signal(void)
 
 int main(int argc, char **argv)
 {
+	const char *how = argc > 1 ? argv[1] : "";
 	pthread_mutexattr_t robust;
 
-	how = argc > 1 ? argv[1] : "";
 	init_locks(&robust);
 	pthread_barrier_init(&both_hold, NULL, 2);
 	sem_init(&held, 0, 0);
@@ -416,25 +366,25 @@ int main(int argc, char **argv)
 	if (strcmp(how, "other") == 0) {
 		lock_elsewhere(&robust);
 	} else if (strcmp(how, "again") == 0) {
-		make(takes_twice, "takes-twice", NULL);
+		make(takes_twice, "takes-twice", &first);
 	} else if (strcmp(how, "rwlocks") == 0) {
 		make(writes_first, "writes-first", NULL);
 		make(writes_second, "writes-second", NULL);
 	} else if (strcmp(how, "past") == 0) {
-		make(tries_first, "tries-first", NULL);
-		make(tries_second, "tries-second", NULL);
+		make(tries_both, "tries-first", plain_then_other);
+		make(tries_both, "tries-second", other_then_plain);
 	} else if (strcmp(how, "handed") == 0) {
 		for (int i = 0; i < 6; i++)
-			make(takes_in_turns, "takes-in-turns", NULL);
+			make(takes_in_turns, "takes-in-turns", &inheriting);
 	} else if (strcmp(how, "queue") == 0) {
 		pthread_mutex_lock(&first);
-		make(takes_in_turn, "in-turn", NULL);
-		make(takes_against, "against", NULL);
+		make(takes_three, "in-turn", in_turn);
+		make(takes_three, "against", against);
 	} else if (strcmp(how, "stale") == 0) {
 		make_stale();
 	} else if (*how) {
-		make(takes_first, "takes-first", NULL);
-		make(takes_second, "takes-second", NULL);
+		make(takes_both, "takes-first", first_second);
+		make(strcmp(how, "timed") == 0 ? takes_both_in_time : takes_both, "takes-second", second_first);
 	} else {
 		make_each();
 	}
