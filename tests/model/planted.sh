@@ -4,8 +4,9 @@
 # tests/model/planted.sh [--write] [NAME...] - is each planted fault found?  Builds the explorer with one patch
 # of tests/model/planted/ after the other, in a copy of the sources, and lets it explore the scenario
 # that the patch names.  For each: found or not, how, after how many runs and how much CPU time, seed.
-# --write: makes a page of it, tests/model/PLANTED.md, if all of them were found; takes no NAME.
-# Exit status 0 if all were found, 1 if not, 2 if a NAME is no patch there.
+# --write: makes a page of it, tests/model/PLANTED.md, if all of them were found; takes no NAME.  Commit first, for the
+# page names the commit.  Each change of the sources, a new scenario too, changes all seeds.
+# Exit status 0 if all were found, 1 if not or if a patch cannot be tried, 2 if a NAME is no patch there.
 set -eu
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -70,11 +71,21 @@ for patch in tests/model/planted/*.patch; do
 	case $finder in
 	*' --runs '*)
 		most=${finder##*--runs }
-		finder=${finder%% --runs*} ;;
+		finder=${finder%% --runs*}
+		case $most in
+		*[!0-9]* | '')	echo "planted.sh: $patch: --runs '$most': must be a number" >&2; exit 1 ;;
+		esac ;;
 	esac
-	patch -s -N -p1 -F 0 <"$patch"
+	if ! patch -s -N -p1 -F 0 <"$patch" >out 2>&1; then
+		cat out >&2
+		echo "planted.sh: $patch does not apply: make it again from these sources" >&2
+		exit 1
+	fi
 	# What reaches around the model has been looked for in the sources without the fault.
-	make -s WARN= REACH=: "$build/explore"
+	if ! make -s WARN= REACH=: "$build/explore"; then
+		echo "planted.sh: with $patch the explorer cannot be built" >&2
+		exit 1
+	fi
 	# shellcheck disable=SC2086 # words
 	if explore "$most" $finder && grep -q '^FAILED' out; then
 		found=$((found + 1))
@@ -108,6 +119,7 @@ echo "$found found, $missed not"
 	\`tests/model/planted.sh --write\` makes this page: each fault of \`planted/\`, the scenario that finds it, after how many runs
 	and how much CPU time of the way that found it, and the seed of the run. A seed holds for the sources with the fault; these are
 	those of $commit.
+	To run one again: check that out, apply the patch (\`patch -p1\`), \`make model\`, and \`tests/model/replay SEED\`.
 	Tried in this order, until one finds it: all runs with one deviation, 20,000 by PCT, 20,000 at random (or as many of each as
 	the patch says), the same two with plain accesses as points, all runs with two deviations for 60 s. All $found are found.
 

@@ -93,6 +93,7 @@ changes_late() {
 yes "PCT changes priorities late in a run with plain accesses" changes_late
 refuses explore "a seed of other sources" "of other sources than these" "$replay" mutex2/pct/1@0123456789
 refuses explore "no seed" "not a seed" "$replay" mutex2
+refuses replay "a seed for gdb's shell" "not a seed" "$replay" --gdb "mutex2/pct/1\`exit\`@$sources"
 refuses explore "a seed of an unknown scenario" "no such scenario" "$replay" "mutex9/pct/1@$sources"
 refuses explore "a seed of an unknown kind" "unknown kind" "$replay" "mutex2/luck/1@$sources"
 refuses explore "a list out of order" "in the order of the steps" "$replay" "mutex2/listed2/200.1-100.1@$sources"
@@ -213,25 +214,28 @@ group_lives() {
 	ps -eo pgid=,stat= | awk -v group="$1" '$1 == group && $2 !~ /^Z/ { lives = 1 } END { exit !lives }'
 }
 group_is_gone() { ! group_lives "$1"; }
-# ends_by SIGNAL STATUS: explore.sh takes the explorer with it, and says where it was.
+# ends_by SIGNAL STATUS COMMAND...: it takes the explorer with it, and explore.sh says where it was.
 ends_by() {
-	local status sum
+	local signal=$1 want=$2 status sum
+	shift 2
 	# In a group of its own, and with SIGINT not ignored.
 	set -m
-	launch "$root/tests/model/explore.sh" 1
+	launch "$@"
 	set +m
 	eventually grep -qs ' runs ' "$work/said" || { echo "no runs"; kill -KILL -- -"$pid"; return 1; }
-	kill -"$1" "$pid"
+	kill -"$signal" "$pid"
 	wait "$pid"
 	status=$?
 	eventually group_is_gone "$pid" || { echo "its processes run on"; kill -KILL -- -"$pid"; return 1; }
 	sum=$(awk '$4 == "runs" { sum += $3 } END { print sum }' "$work/said")
 	grep -q '; next seed [0-9]*$' "$work/said" || status+=", no next seed"
 	grep -q "^$sum runs in [0-9.]* s of CPU time, [0-9]* schedules per second$" "$work/said" || status+=", no sum"
-	[ "$status" = "$2" ] || { echo "exit status $status"; tail -n 3 "$work/said"; return 1; }
+	[ "$status" = "$want" ] || { echo "exit status $status"; tail -n 3 "$work/said"; return 1; }
 }
-yes "explore.sh at SIGINT" ends_by INT 130
-yes "explore.sh at SIGTERM" ends_by TERM 143
+yes "explore.sh at SIGINT" ends_by INT 130 "$root/tests/model/explore.sh" 1
+yes "explore.sh at SIGTERM" ends_by TERM 143 "$root/tests/model/explore.sh" 1
+yes "make explore at SIGTERM" ends_by TERM 143 \
+	env -u MAKEFLAGS -u MAKELEVEL make -s -C "$root" B="$build" explore HOURS=1
 
 for bound in x -1 100 ''; do
 	refuses explore_all.sh "make explore-all BOUND='$bound'" "number of deviations from 0 to 99: '$bound'" \
