@@ -11,7 +11,7 @@ ERRORS.  So it does, in all_rungs, with the fault points of a library that has t
 happens must be what the table says.  Each fault point has a row, and all_rungs reaches it.
 
 --write adds to the table what happens, and drops what is not there any more; --quick is a small part,
-the same each time; --filter takes points with all of these words.
+the same each time; --filter takes points with all of these words, at least one.
 """
 import argparse
 import concurrent.futures
@@ -386,6 +386,8 @@ def main():
         driver = Driver(os.path.abspath(arguments.build), scratch)
         jobs, always, reached = list_jobs(driver, arguments.quick)
         jobs = [job for job in jobs if all(word in str(job) for word in arguments.filter.split())]
+        if arguments.filter and not jobs:
+            parser.exit(2, "answers.py: no point has all the words of --filter '%s'\n" % arguments.filter)
         runs = {pool.submit(driver.judge, 'run%d' % n, job): job for n, job in enumerate(jobs)}
         for done in concurrent.futures.as_completed(runs):
             job, (fired, what) = runs[done], done.result()

@@ -168,6 +168,8 @@ for missing in "$work/nothing $root/tests/ANSWERS.md" "$build $work/nothing"; do
 	run "$root/tests/lib/answers.py" $missing
 	like "answers.py $missing" "2 answers.py: *nothing* is missing: run make tests" "$code $out$err"
 done
+run "$root/tests/lib/answers.py" --quick --filter 'mmap nosuch' "$build" "$root/tests/ANSWERS.md"
+like "answers.py --filter with words of no point" "2 *answers.py: no point has all the words of --filter 'mmap nosuch'" "$code $out$err"
 
 # Each place where the library makes a system call has a row or a reason; one without is named, also where another call
 # of the function has one, and so is a reason too many.
