@@ -160,6 +160,11 @@ slow_faults=(late_birth late_spare)
 later=' late_completion late_submit submit_again '
 look_how_soon=' accept_there '
 
+# Every second wait for a futex ends at once: if that is each long sleep of the monitor, and each short one the other, the
+# process is never at rest.  No fault for a program that waits until another is.
+restless=' futex_spurious:1/2 '
+await_rest=' signal_timers '
+
 # draw N: sets drawn to a number from 0 to N - 1.  SplitMix64, whose state begins as the seed.  Not RANDOM: it
 # has 32,768 seeds, and bash gives each subshell another one.
 draw() {
@@ -220,7 +225,8 @@ choose_run() {
 # bears_faults: may the program that is chosen have the faults that are?
 bears_faults() {
 	local fault=${variables#FZ_FAULTS=}
-	[[ $look_how_soon != *" $name "* || $later != *" ${fault%%:*} "* ]]
+	[[ $look_how_soon != *" $name "* || $later != *" ${fault%%:*} "* ]] &&
+		[[ $await_rest != *" $name "* || $restless != *" ${fault%%,*} "* ]]
 }
 
 # What the seed stands for, in words.
