@@ -162,7 +162,7 @@ look_how_soon=' accept_there '
 
 # Every second wait for a futex ends at once: if that is each long sleep of the monitor, and each short one the other, the
 # process is never at rest.  No fault for a program that waits until another is.
-restless=' futex_spurious:1/2 '
+restless=' futex_eintr:1/2 futex_spurious:1/2 '
 await_rest=' signal_timers '
 
 # draw N: sets drawn to a number from 0 to N - 1.  SplitMix64, whose state begins as the seed.  Not RANDOM: it
