@@ -8,22 +8,31 @@
 static struct {
 	fz_nsec measured_at;		/* when fz_cycles() returned first_cycles */
 	uint64_t first_cycles;
-	uint32_t measurings;		/* calls of fz_poll_cycles_measure() that measured */
+	fz_nsec tried_at;
+	uint32_t tries;			/* how often fz_poll_cycles_measure() has tried, at tried_at for the last time */
 } last;
 
-/* Some hypervisors emulate the cycle counter, which makes fz_cycles() slow. */
-void fz_poll_cycles_start(void)
+/* Some hypervisors emulate the cycle counter, which makes fz_cycles() slow; others do for some 0.1 s at a time. */
+static bool is_cheap(void)
 {
 	enum { TRIES = 3, READS = 16, MOST = 100 };
 
 	/* Several tries: a cheap counter seems expensive if the kernel interrupts the loop. */
-	for (int i = 0; i < TRIES && !fz_sched.cycles_are_cheap; i++) {
+	for (int i = 0; i < TRIES; i++) {
 		fz_nsec begin = fz_now();
 
 		for (int k = 0; k < READS; k++)
 			(void)fz_cycles();
-		fz_sched.cycles_are_cheap = fz_now() - begin < READS * MOST;
+		if (fz_now() - begin < READS * MOST)
+			return true;
 	}
+	return false;
+}
+
+void fz_poll_cycles_start(void)
+{
+	/* relaxed: who reads the old value does without the counter. */
+	atomic_store_explicit(&fz_sched.cycles_are_cheap, is_cheap(), memory_order_relaxed);
 }
 
 void fz_poll_cycles_measure(fz_nsec now)
@@ -32,13 +41,21 @@ void fz_poll_cycles_measure(fz_nsec now)
 	uint64_t cycles;
 	fz_nsec span;
 
-	/* relaxed: see poll_is_due(). */
+	/*
+	 * relaxed: see poll_is_due().  Each pause is 1 ms longer than the one before, so that the tries outlast a
+	 * time of slow reads.
+	 */
 	if (FZ_LIKELY(atomic_load_explicit(&fz_sched.poll_cycles, memory_order_relaxed)) ||
-	    last.measurings >= TRIES || now < last.measured_at + FZ_MSEC)
+	    last.tries >= TRIES || now < last.tried_at + last.tries * FZ_MSEC)
 		return;
-	last.measurings++;
-	if (!fz_sched.cycles_are_cheap)
-		return;
+	last.tries++;
+	last.tried_at = now;
+	/* relaxed: as in fz_poll_cycles_start(). */
+	if (!atomic_load_explicit(&fz_sched.cycles_are_cheap, memory_order_relaxed)) {
+		if (!is_cheap())
+			return;
+		atomic_store_explicit(&fz_sched.cycles_are_cheap, true, memory_order_relaxed);
+	}
 	now = fz_now();
 	cycles = fz_cycles();
 	/* The kernel has run something else in between: measure again at the next look. */

@@ -16,6 +16,7 @@ void fz_poll_cycles_start(void);
 
 /*
  * By the monitor: measure fz_sched.poll_cycles, unless it is known.  Needs several calls, at least 1 ms apart.
+ * If fz_cycles() has not been cheap so far, it first finds out whether it is now; after 100 tries it gives up.
  */
 void fz_poll_cycles_measure(fz_nsec now);
 

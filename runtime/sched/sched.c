@@ -89,7 +89,8 @@ static bool poll_is_due(struct fz_processor *p)
 
 	if (FZ_UNLIKELY(!pause)) {
 		/* Nothing is measured yet; note the time even so: "fiberize ps" tells since when a thread waits. */
-		p->picked_at = fz_sched.cycles_are_cheap ? fz_cycles() : 0;
+		p->picked_at = atomic_load_explicit(&fz_sched.cycles_are_cheap, memory_order_relaxed) ?
+			fz_cycles() : 0;
 		return false;
 	}
 	p->picked_at = now = fz_cycles();

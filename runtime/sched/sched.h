@@ -89,7 +89,7 @@ struct fz_processor {
 	struct fz_timers timers;
 };
 
-/* The state of the scheduler.  processors, count, monitor_tid and cycles_are_cheap do not change after the start. */
+/* The state of the scheduler.  processors, count and monitor_tid do not change after the start. */
 struct fz_sched {
 	struct fz_processor *processors;
 	uint32_t count;
@@ -106,7 +106,7 @@ struct fz_sched {
 	 * Written by the monitor.
 	 */
 	_Atomic uint64_t poll_cycles;
-	bool cycles_are_cheap;		/* fz_poll_cycles_start() */
+	_Atomic bool cycles_are_cheap;	/* fz_cycles() takes less than 100 ns.  Written by the monitor after the start. */
 };
 extern struct fz_sched fz_sched FZ_HIDDEN;
 

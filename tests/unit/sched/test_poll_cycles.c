@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <unistd.h>
 
+#include "runtime/base/host.h"
 #include "runtime/sched/poll_cycles.h"
 #include "runtime_setup.h"
 
@@ -52,4 +53,61 @@ Test(tick, long_where_one_fiber_runs_alone)
 	while (!GET(fz_tick_is_long) && --looks)
 		usleep(100);
 	cr_assert(looks);
+}
+
+/* A clock by which each look takes a while, as in a time when the cycle counter is read slowly. */
+static fz_nsec told, step;
+
+static int slow_clock(clockid_t clock, struct timespec *ts)
+{
+	(void)clock;
+	told += step;
+	*ts = (struct timespec){ (time_t)(told / FZ_SEC), (long)(told % FZ_SEC) };
+	return 0;
+}
+
+/* The runtime's start with a counter that is read slowly; later looks are of the test's own making. */
+static void start_slowly(void)
+{
+	setup_layout();
+	fz_host.clock_gettime = slow_clock;
+	told = FZ_SEC;
+	step = 10 * FZ_USEC;
+	fz_poll_cycles_start();
+	cr_assert_not(GET(fz_sched.cycles_are_cheap));
+}
+
+/* The monitor's look, 100 ms after the one before. */
+static void look_again(void)
+{
+	told += 100 * FZ_MSEC;
+	fz_poll_cycles_measure(told);
+}
+
+Test(cycles, measured_after_a_time_of_slow_reads)
+{
+	start_slowly();
+	for (int i = 0; i < 50; i++)
+		look_again();
+	cr_assert_not(GET(fz_sched.cycles_are_cheap));
+	step = 1;
+	look_again();
+	cr_assert(GET(fz_sched.cycles_are_cheap));
+	cr_assert_eq(GET(fz_sched.poll_cycles), 0, "one reading tells no rate");
+	/* The counter must have moved, too. */
+	usleep(1000);
+	look_again();
+	cr_assert_neq(GET(fz_sched.poll_cycles), 0);
+}
+
+Test(cycles, given_up_where_reads_stay_slow)
+{
+	start_slowly();
+	for (int i = 0; i < 100; i++)
+		look_again();
+	step = 1;
+	for (int i = 0; i < 100; i++)
+		look_again();
+	cr_assert_not(GET(fz_sched.cycles_are_cheap));
+	cr_assert_eq(GET(fz_sched.poll_cycles), 0);
 }
