@@ -64,13 +64,11 @@ void fz_stats_before_redirect(void)
 	}
 }
 
-/* Does the call come from the library itself, or from code of libc that works for a call already counted? */
-static inline bool is_part(uintptr_t caller)
+static inline bool is_ours(uintptr_t caller)
 {
 	const struct fz_range ours = { (uintptr_t)__ehdr_start, (uintptr_t)etext };
 
-	return fz_range_has(ours, caller) || fz_ranges_have(&counted, caller) ||
-	       (fz_self()->thread.counted_as_one && fz_range_has(libc, caller));
+	return fz_range_has(ours, caller);
 }
 
 bool fz_stats_one_begins(void)
@@ -87,18 +85,35 @@ void fz_stats_one_ends(const bool *before)
 	fz_self()->thread.counted_as_one = *before;
 }
 
-void fz_stats_count(enum fz_symbol symbol, bool fiber, const void *caller)
+/* Does the call come from the library itself, or from code of libc that works for a call already counted? */
+static bool is_part(uintptr_t caller)
+{
+	return is_ours(caller) || fz_ranges_have(&counted, caller) ||
+	       (fz_self()->thread.counted_as_one && fz_range_has(libc, caller));
+}
+
+/* fz_stats_count() in all cases.  Apart, so that the common case saves no registers. */
+__attribute__((cold, noinline)) static void count_any(enum fz_symbol symbol, bool fiber, uintptr_t caller)
 {
 	struct fz_block *block;
 
-	if (is_part((uintptr_t)caller))
+	if (is_part(caller))
 		return;
-	if (FZ_LIKELY(fiber)) {
+	if (fiber) {
 		fz_counting_call(fz_self()->carrier, (uint16_t)(symbol + 1));
 		return;
 	}
 	block = fz_counters_shared_block();
 	fz_count_in(block, &block->calls[symbol + 1].passed);
+}
+
+void fz_stats_count(enum fz_symbol symbol, bool fiber, const void *caller)
+{
+	if (FZ_LIKELY(fiber && !fz_range_has(counted.all, (uintptr_t)caller) && !is_ours((uintptr_t)caller) &&
+		      !fz_self()->thread.counted_as_one))
+		fz_counting_call(fz_self()->carrier, (uint16_t)(symbol + 1));
+	else
+		count_any(symbol, fiber, (uintptr_t)caller);
 }
 
 /* ---- the report ----------------------------------------------------------- */
