@@ -155,15 +155,12 @@ faults=(futex_eintr futex_spurious late_completion no_sqe reordered_completions 
 # These cost 300 ms each.
 slow_faults=(late_birth late_spare)
 
-# The answer of a request comes later than the call's without the library would: no fault for a program that looks
-# how soon an answer comes that is there already.
-later=' late_completion late_submit submit_again '
-look_how_soon=' accept_there '
-
-# Every second wait for a futex ends at once: if that is each long sleep of the monitor, and each short one the other, the
-# process is never at rest.  No fault for a program that waits until another is.
-restless=' futex_eintr:1/2 futex_spurious:1/2 '
-await_rest=' signal_timers '
+# Faults that are none for these programs, as patterns of NAME:FAULT:1/N.
+# accept_there looks how soon an answer comes that is there already; by these faults it comes later than the call's
+# without the library would.
+# signal_timers waits until a process is at rest.  If every second wait for a futex ends at once, and that is each long
+# sleep of the monitor, and each short one the other, it never is.
+not_borne='@(accept_there:@(late_completion|late_submit|submit_again):*|signal_timers:futex_@(eintr|spurious):1/2)'
 
 # draw N: sets drawn to a number from 0 to N - 1.  SplitMix64, whose state begins as the seed.  Not RANDOM: it
 # has 32,768 seeds, and bash gives each subshell another one.
@@ -225,8 +222,8 @@ choose_run() {
 # bears_faults: may the program that is chosen have the faults that are?
 bears_faults() {
 	local fault=${variables#FZ_FAULTS=}
-	[[ $look_how_soon != *" $name "* || $later != *" ${fault%%:*} "* ]] &&
-		[[ $await_rest != *" $name "* || $restless != *" ${fault%%,*} "* ]]
+	# shellcheck disable=SC2053 # a pattern
+	[[ $name:${fault%%,*} != $not_borne ]]
 }
 
 # What the seed stands for, in words.

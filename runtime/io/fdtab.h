@@ -47,6 +47,7 @@ enum {
 	FZ_FD_UNIX = 262144,		/* socket: AF_UNIX */
 	FZ_FD_ENDLESS = 524288,		/* device: each read fills the whole buffer, like /dev/urandom */
 	FZ_FD_LOW_WATER = 1048576,	/* socket: SO_RCVLOWAT may be set */
+	FZ_FD_TIMEOUTS = FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT,
 
 	/* Not of files, for which the bits mean something else: see hints.c. */
 	FZ_FD_RESTED_ON = FZ_FD_DIRECT,		/* calls may wait because of what the word says, or has said */
@@ -180,7 +181,7 @@ static inline uint32_t fz_fdtab_rests(uint32_t info)
 	const uint32_t kind = info & FZ_FD_KIND_MASK;
 
 	return ((info & (FZ_FD_OURS | FZ_FD_NONBLOCK | FZ_FD_CHANGING)) == FZ_FD_OURS ? FZ_FD_WAS_NONBLOCK : 0u) |
-	       (kind == FZ_FD_SOCKET && !(info & (FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT)) ? FZ_FD_HAD_TIMEOUT : 0u);
+	       (kind == FZ_FD_SOCKET && !(info & FZ_FD_TIMEOUTS) ? FZ_FD_HAD_TIMEOUT : 0u);
 }
 
 /*

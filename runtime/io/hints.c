@@ -30,8 +30,6 @@
  * finds the hint taken back can wait for the answer (await_answers()); and what the monitor is told while the hint
  * stands is from before any change by the program.
  */
-enum { BOTH_TIMEOUTS = FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT };
-
 #define ONE_CHANGE (FZ_FD_CHANGES & -FZ_FD_CHANGES)
 
 static struct fz_lock lock = FZ_LOCK(FZ_RANK_HINTS);
@@ -65,7 +63,7 @@ static void ask(int fd, uint32_t word, uint32_t rests)
 	}
 	if (rests & FZ_FD_HAD_TIMEOUT && fz_fdtab_has_timeout(fd)) {
 		wrong |= FZ_FD_HAD_TIMEOUT;
-		set = BOTH_TIMEOUTS;
+		set = FZ_FD_TIMEOUTS;
 	}
 	while (wrong && (now & FZ_FD_CHANGES) == (word & FZ_FD_CHANGES) &&
 	       !atomic_compare_exchange_weak_explicit(e, &now, (now & ~clear) | set | wrong, memory_order_relaxed,
@@ -105,7 +103,6 @@ static void take_back(int fd, uint32_t clear, uint32_t set)
 {
 	_Atomic uint32_t *e = fz_fdtab_word(fd);
 	uint32_t word = e ? atomic_load_explicit(e, memory_order_relaxed) : 0;
-
 	const bool shares = clear & FZ_FD_OURS;
 
 	while (word & FZ_FD_KIND_MASK && !fz_fdtab_is_unshared()) {
@@ -204,7 +201,7 @@ void fz_fdtab_timeout_begins(int fd)
 	/* To go through all sockets would take longer. */
 	if (is_no_socket(fd))
 		return;
-	note_option(fd, BOTH_TIMEOUTS, take_back);
+	note_option(fd, FZ_FD_TIMEOUTS, take_back);
 	await_answers();
 }
 
@@ -212,7 +209,7 @@ void fz_fdtab_timeout_set(int fd, bool negative)
 {
 	if (negative)
 		atomic_store_explicit(&fz_fdtab_negative_seen, true, memory_order_relaxed);
-	note_option(fd, BOTH_TIMEOUTS, fz_fdtab_change);
+	note_option(fd, FZ_FD_TIMEOUTS, fz_fdtab_change);
 }
 
 void fz_fdtab_low_water_set(int fd)

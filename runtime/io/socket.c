@@ -34,7 +34,7 @@ int fz_io_could_wait(struct fz_fiber *self, long number, int fd, int flags, uint
 	 * relaxed: as in fz_filter_forbids().
 	 */
 	if (*ret_info & FZ_FD_UNASKED ||
-	    (FZ_UNLIKELY(*ret_info & (FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT)) &&
+	    (FZ_UNLIKELY(*ret_info & FZ_FD_TIMEOUTS) &&
 	     atomic_load_explicit(&fz_filter_exists, memory_order_relaxed) &&
 	     fz_sys_is_stream(fd) < 0))
 		return FZ_OP_FORBIDDEN;
@@ -64,12 +64,10 @@ int64_t fz_io_make_at_once(struct fz_fiber *self, int wait, const struct fz_io_c
 	return wait ? wait : fz_io_make(own);
 }
 
-enum { TIMEOUTS = FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT };
-
 /* Begin the timeout.  From now on the attempt rests on the hints that there are. */
 static void begin_timeout(struct fz_io_attempt *a)
 {
-	const uint32_t news = TIMEOUTS | FZ_FD_RESTED_ON;
+	const uint32_t news = FZ_FD_TIMEOUTS | FZ_FD_RESTED_ON;
 	const int fd = fz_pin_fd(a->pin);
 
 	a->info = (a->info & ~(uint32_t)FZ_FD_RESTED_ON) | (fz_fdtab_get(fd) & news);
@@ -97,7 +95,7 @@ static void mend_deadline(struct fz_io_attempt *a)
 	if (!wrong)
 		return;
 	a->pin->hinted = 0;
-	a->info |= TIMEOUTS;
+	a->info |= FZ_FD_TIMEOUTS;
 	/* 1: the time is over. */
 	a->deadline = wrong & FZ_FD_WAS_NONBLOCK ? 1 : fz_fdtab_deadline(fz_pin_fd(a->pin), a->info, a->sends);
 }
@@ -286,7 +284,7 @@ static int accept_once(struct fz_fiber *self, long number, int fd, void *addr, u
 	}
 	if (ret >= 0) {
 		/* The kernel copies the listener's kind and options to the accepted socket. */
-		inherited = info & (FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT | FZ_FD_LOW_WATER |
+		inherited = info & (FZ_FD_TIMEOUTS | FZ_FD_LOW_WATER |
 				    FZ_FD_STREAM | FZ_FD_UNIX);
 		fz_fdtab_set((int)ret, FZ_FD_SOCKET | FZ_FD_OURS | inherited |
 					       (flags & O_NONBLOCK ? FZ_FD_NONBLOCK : 0));

@@ -226,7 +226,7 @@ Test(fdtab, wait_whose_number_is_a_file)
 Test(fdtab, timeout_that_is_being_set)
 {
 	const struct timeval tv = { .tv_sec = 2 };
-	const uint32_t both = FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT;
+	const uint32_t both = FZ_FD_TIMEOUTS;
 
 	fz_fdtab_init();
 	for (int by_duplicate = 0; by_duplicate < 2; by_duplicate++) {
@@ -256,7 +256,7 @@ Test(fdtab, timeout_that_is_being_set)
 /* A timeout on a descriptor of which a filter forbids to ask what it is; and on one that is known to be no socket. */
 Test(fdtab, timeout_on_what_may_be_a_socket)
 {
-	const uint32_t both = FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT;
+	const uint32_t both = FZ_FD_TIMEOUTS;
 	int s[2], duplicate;
 	uint32_t info;
 
@@ -276,7 +276,7 @@ Test(fdtab, timeout_on_what_may_be_a_socket)
 Test(fdtab, waits_beside_a_filter_of_the_programs)
 {
 	const struct timeval tv = { .tv_sec = 2 };
-	const uint32_t both = FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT;
+	const uint32_t both = FZ_FD_TIMEOUTS;
 	int s[2], duplicate;
 	uint32_t wait, info;
 
@@ -323,7 +323,7 @@ Test(fdtab, waits_on_a_number_that_is_used_again)
 Test(fdtab, timeouts)
 {
 	const struct timeval tv = { .tv_sec = 2, .tv_usec = 500000 };
-	const uint32_t both = FZ_FD_RECV_TIMEOUT | FZ_FD_SEND_TIMEOUT;
+	const uint32_t both = FZ_FD_TIMEOUTS;
 	int s[2], duplicate;
 	uint32_t info;
 	fz_nsec before, d;
