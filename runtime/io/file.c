@@ -66,7 +66,7 @@ static int64_t transfer(struct fz_fiber *self, bool writing, int fd, const struc
 		.addr = (uintptr_t)iov,
 		.len = (uint32_t)count,
 		.op_flags = (uint32_t)flags,
-		.prompt = FZ_PROMPT_YES,
+		.prompt = true,
 	};
 
 	if (count == 1) {

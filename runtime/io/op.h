@@ -13,13 +13,6 @@
 #include "runtime/sched/sched.h"
 #include "runtime/signal/signal.h"
 
-/* Is the request submitted at once?  Otherwise with others, when the processor has no fiber left to run. */
-enum fz_prompt {
-	FZ_PROMPT_NO,
-	FZ_PROMPT_YES,			/* for devices, which would be idle while requests gather */
-	FZ_PROMPT_BESIDE_CPU_BOUND,	/* only if CPU-bound fibers would run first */
-};
-
 /*
  * The fields of a submission entry (sqe) that our requests use; zero means unused.  On the stack
  * of the call.
@@ -32,7 +25,7 @@ struct fz_op {
 	uint32_t len;
 	uint32_t op_flags;		/* msg_flags, rw_flags, poll32_events ... */
 	uint32_t file_index;		/* for WAITID: its options */
-	enum fz_prompt prompt;
+	bool prompt;			/* for devices, which would be idle while requests gather */
 	/*
 	 * fz_fdtab_wait(): the call waits because of what the library remembers of the descriptor, which may be stale.
 	 * The monitor checks such waits (runtime/io/hints.h).
@@ -56,11 +49,13 @@ struct fz_op {
 	struct fz_pin *spare;
 };
 
+/*
+ * Is the request submitted at once?  Otherwise with others, when the processor has no fiber left to run; but if
+ * CPU-bound fibers ran first, that would be late.
+ */
 static inline bool fz_op_is_prompt(const struct fz_op *op, struct fz_processor *p)
 {
-	return op->prompt == FZ_PROMPT_YES ||
-	       (op->prompt == FZ_PROMPT_BESIDE_CPU_BOUND &&
-		((int32_t)fz_runq_length(&p->runq) > fz_runq_brief(&p->runq) || fz_runq_length(&fz_sched.global)));
+	return op->prompt || fz_runq_has_cpu_bound(&p->runq) || fz_runq_length(&fz_sched.global);
 }
 
 /* Returns the pin that holds the call's open file, or own if the request has none. */

@@ -263,7 +263,6 @@ static int accept_once(struct fz_fiber *self, long number, int fd, void *addr, u
 	if (wait > 0) {
 		struct fz_op op = {
 			.opcode = IORING_OP_ACCEPT,
-			.prompt = FZ_PROMPT_BESIDE_CPU_BOUND,
 			.hinted = fz_fdtab_wait(fd, fz_fdtab_rests(info)),
 			.fd = fd,
 			.addr = (uintptr_t)addr,

@@ -48,6 +48,12 @@ static inline int32_t fz_runq_brief(struct fz_runq *q)
 			 atomic_load_explicit(&q->cpu_bound, memory_order_relaxed));
 }
 
+/* A hint, too. */
+static inline bool fz_runq_has_cpu_bound(struct fz_runq *q)
+{
+	return FZ_UNLIKELY(atomic_load_explicit(&q->cpu_bound, memory_order_relaxed));
+}
+
 static inline void fz_runq_count_cpu_bound(struct fz_runq *q, int by)
 {
 	atomic_store_explicit(&q->cpu_bound,
