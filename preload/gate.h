@@ -53,9 +53,10 @@ void fz_fork_notice(void) FZ_HIDDEN;
  * cancellation point with a request pending this function does not return, whatever the
  * arguments of the call are: as in libc. The symbol is a constant, so other functions do not
  * pay for the check. Always inline, so that the counters get the address to which the interposer
- * returns; a helper that calls this function is always inline, too.
+ * returns; a helper that calls this function is always inline, too, or passes that address.
  */
-__attribute__((always_inline)) static inline struct fz_fiber *fz_enter(enum fz_symbol symbol)
+__attribute__((always_inline)) static inline struct fz_fiber *fz_enter_from(enum fz_symbol symbol,
+									      const void *caller)
 {
 	struct fz_fiber *self = fz_self();
 	bool fiber;
@@ -68,12 +69,17 @@ __attribute__((always_inline)) static inline struct fz_fiber *fz_enter(enum fz_s
 	fiber = self->kind == FZ_KIND_FIBER &&
 		!atomic_load_explicit(&self->in_runtime, memory_order_relaxed);
 	if (FZ_UNLIKELY(fz_stats_wanted))
-		fz_stats_count(symbol, fiber, __builtin_return_address(0));
+		fz_stats_count(symbol, fiber, caller);
 	/* relaxed: a request that is sent later finds this fiber in the call. */
 	if (fiber && fz_is_cancellation_point(symbol) &&
 	    FZ_UNLIKELY(atomic_load_explicit(&self->cancel.sent, memory_order_relaxed)))
 		fz_gate_cancel(self);
 	return fiber ? self : NULL;
+}
+
+__attribute__((always_inline)) static inline struct fz_fiber *fz_enter(enum fz_symbol symbol)
+{
+	return fz_enter_from(symbol, __builtin_return_address(0));
 }
 
 /*

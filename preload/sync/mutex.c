@@ -83,8 +83,8 @@ static bool prepare_lock(struct fz_fiber *self, pthread_mutex_t *m, int *ret_err
 	return true;
 }
 
-/* Slow paths are functions of their own, so that the fast paths need not save registers. */
-static __attribute__((noinline)) int lock_slowly(struct fz_mutex *m, const void *caller)
+/* Slow paths are functions of their own, called last, so that the fast paths need not save registers. */
+static int lock_slowly(struct fz_mutex *m, const void *caller)
 {
 	const bool behind = fz_modules_let_go(m);
 	int err;
@@ -98,26 +98,26 @@ static __attribute__((noinline)) int lock_slowly(struct fz_mutex *m, const void 
 	return fz_leave_pthread(err);
 }
 
-static __attribute__((noinline)) int unlock_slowly(struct fz_mutex *m)
+/* Not ours, or not free, or its next owner's tid is not known yet. */
+static __attribute__((noinline)) int lock_any(enum fz_symbol symbol, pthread_mutex_t *m, const void *caller)
 {
-	return fz_leave_pthread(fz_mutex_unlock(m));
-}
-
-static __attribute__((noinline)) int lock_libcs(struct fz_fiber *self, pthread_mutex_t *m)
-{
+	struct fz_mutex *mutex = ours(m);
+	struct fz_fiber *self;
 	int err;
 
+	if (mutex)
+		return !fz_mutex_known_tid() && fz_mutex_lock_quickly(mutex) ? 0 : lock_slowly(mutex, caller);
+	self = fz_enter_from(symbol, caller);
 	return prepare_lock(self, m, &err) ? fz_leave_shared(self, fz_real.pthread_mutex_lock(m)) : err;
 }
 
 FZ_EXPORT int pthread_mutex_lock(pthread_mutex_t *m)
 {
 	struct fz_mutex *mutex = ours(m);
+	const int tid = fz_mutex_known_tid();
 
-	if (FZ_UNLIKELY(!mutex))
-		return lock_libcs(fz_enter(FZ_SYM_pthread_mutex_lock), m);
-	return FZ_LIKELY(fz_mutex_lock_quickly(mutex)) ?
-		       0 : lock_slowly(mutex, __builtin_return_address(0));
+	return FZ_LIKELY(mutex && tid && fz_mutex_lock_as(mutex, tid)) ?
+		       0 : lock_any(FZ_SYM_pthread_mutex_lock, m, __builtin_return_address(0));
 }
 FZ_EXPORT_ALIAS(__pthread_mutex_lock, pthread_mutex_lock);
 
@@ -135,14 +135,30 @@ FZ_EXPORT int pthread_mutex_trylock(pthread_mutex_t *m)
 }
 FZ_EXPORT_ALIAS(__pthread_mutex_trylock, pthread_mutex_trylock);
 
+static __attribute__((noinline)) int unlock_any(enum fz_symbol symbol, pthread_mutex_t *m, const void *caller)
+{
+	struct fz_mutex *mutex = ours(m);
+
+	if (mutex)
+		return fz_leave_pthread(fz_mutex_unlock(mutex));
+	fz_enter_from(symbol, caller);
+	return fz_real.pthread_mutex_unlock(m);
+}
+
+static __attribute__((noinline)) int wake_next(struct fz_mutex *m)
+{
+	fz_mutex_wake_next(m);
+	return 0;
+}
+
 FZ_EXPORT int pthread_mutex_unlock(pthread_mutex_t *m)
 {
 	struct fz_mutex *mutex = ours(m);
 
-	if (FZ_LIKELY(mutex != NULL))
-		return fz_mutex_unlock_quickly(mutex) ? 0 : unlock_slowly(mutex);
-	fz_enter(FZ_SYM_pthread_mutex_unlock);
-	return fz_real.pthread_mutex_unlock(m);
+	if (FZ_UNLIKELY(!mutex || fz_mutex_knows_its_owner(mutex)))
+		return unlock_any(FZ_SYM_pthread_mutex_unlock, m, __builtin_return_address(0));
+	mutex->users--;
+	return fz_mutex_let_go(mutex) ? wake_next(mutex) : 0;
 }
 FZ_EXPORT_ALIAS(__pthread_mutex_unlock, pthread_mutex_unlock);
 

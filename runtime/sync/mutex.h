@@ -83,29 +83,53 @@ static inline void fz_mutex_own(struct fz_mutex *m, int tid, uint32_t count)
 	m->count = count;
 }
 
-static inline void fz_mutex_release(struct fz_mutex *m)
+/* Returns true if a thread may wait: then call fz_mutex_wake_next(). */
+static inline bool fz_mutex_let_go(struct fz_mutex *m)
 {
 	/* relaxed: only the owner compares it with its own tid. */
 	atomic_store_explicit(&m->owner, 0, memory_order_relaxed);
 	/* release: pairs with the acquire of the thread that takes the lock next. */
-	if (FZ_UNLIKELY(atomic_exchange_explicit(&m->lock, 0, memory_order_release) == 2))
-		/* The next owner may have freed m by now: only its address is used. */
-		fz_lot_wake(&m->lock, 1);
+	return FZ_UNLIKELY(atomic_exchange_explicit(&m->lock, 0, memory_order_release) == 2);
+}
+
+/* The next owner may have freed m by now: only its address is used. */
+static inline void fz_mutex_wake_next(struct fz_mutex *m)
+{
+	fz_lot_wake(&m->lock, 1);
+}
+
+static inline void fz_mutex_release(struct fz_mutex *m)
+{
+	if (fz_mutex_let_go(m))
+		fz_mutex_wake_next(m);
 }
 
 /*
- * Lock a free mutex of any type.  Any thread.  Returns false if it is not free: call
- * fz_mutex_lock().
+ * Lock a free mutex of any type for the caller, whose fz_self_tid() is tid.  Any thread.  Returns false if it is not
+ * free: call fz_mutex_lock().
  */
-static inline bool fz_mutex_lock_quickly(struct fz_mutex *m)
+static inline bool fz_mutex_lock_as(struct fz_mutex *m, int tid)
 {
-	int tid = fz_self_tid();
-
 	if (FZ_UNLIKELY(!fz_mutex_take(m)))
 		return false;
 	fz_mutex_own(m, tid, 1);
 	m->users++;
 	return true;
+}
+
+/* fz_self_tid() if that needs no system call, otherwise 0. */
+static inline int fz_mutex_known_tid(void)
+{
+	const int tid = fz_self()->thread.tid;
+
+	/* relaxed: as in fz_self_tid(). */
+	return FZ_LIKELY(tid || !fz_layout.tid) ?
+		       tid : atomic_load_explicit(fz_tcb_tid(fz_tcb_get()), memory_order_relaxed);
+}
+
+static inline bool fz_mutex_lock_quickly(struct fz_mutex *m)
+{
+	return fz_mutex_lock_as(m, fz_self_tid());
 }
 
 /*
