@@ -76,6 +76,7 @@ struct fz_ring {
 	uint32_t in_flight;
 	struct fz_processor_counts *counts;	/* never changes; the owner counts */
 	uint32_t tail_counted;		/* sqe_tail up to which requests are counted; by the owner */
+	_Atomic uint32_t batch;		/* FZ_RING_BATCH times the mean of requests that were submitted at once; by the owner */
 	const _Atomic uintptr_t *owner;	/* never changes; *owner names the present owner */
 	/*
 	 * The value of *owner when a request was last queued, submitted or reaped, and how often that
@@ -190,11 +191,26 @@ static inline bool fz_ring_has_task_work(const struct fz_ring *ring)
 	       (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
 }
 
+enum { FZ_RING_BATCH = 8 };
+
 /* Count the requests that were queued since the last call: they go to the kernel now.  By the owner. */
 static inline void fz_ring_count_requests(struct fz_ring *ring)
 {
-	fz_count(ring->counts, FZ_COUNT_requests, ring->uring.sq.sqe_tail - ring->tail_counted);
+	const uint32_t n = ring->uring.sq.sqe_tail - ring->tail_counted;
+	/* relaxed: others take it for a hint. */
+	const uint32_t batch = atomic_load_explicit(&ring->batch, memory_order_relaxed);
+
+	if (!n)
+		return;
+	fz_count(ring->counts, FZ_COUNT_requests, n);
+	atomic_store_explicit(&ring->batch, batch - batch / FZ_RING_BATCH + n, memory_order_relaxed);
 	ring->tail_counted = ring->uring.sq.sqe_tail;
+}
+
+/* Have several requests shared a system call lately?  Any thread; a hint. */
+static inline bool fz_ring_shares_calls(const struct fz_ring *ring)
+{
+	return atomic_load_explicit(&ring->batch, memory_order_relaxed) >= 2 * FZ_RING_BATCH;
 }
 
 /* Enter the kernel so that it posts pending completions.  By the owner; does not sleep. */

@@ -36,9 +36,10 @@ bool fz_sched_has_company(const struct fz_fiber *self)
 	 */
 	struct fz_processor *p = self->carrier->processor;
 
-	return !p || atomic_load_explicit(&p->runq.length, memory_order_relaxed) ||
-	       atomic_load_explicit(&p->runq.slot, memory_order_relaxed) ||
-	       fz_backend_queued(&p->backend);
+	return !p || (fz_ring_shares_calls(&p->backend.ring) &&
+		      (atomic_load_explicit(&p->runq.length, memory_order_relaxed) ||
+		       atomic_load_explicit(&p->runq.slot, memory_order_relaxed) ||
+		       fz_backend_queued(&p->backend)));
 }
 
 /*

@@ -32,6 +32,35 @@ Test(ring, completes)
 	cr_assert(!fz_ring_has_completions(&ring));
 }
 
+/* Submit n requests by each of `times` system calls. */
+static void submit_together(unsigned n, unsigned times)
+{
+	while (times--) {
+		struct waiter w[8] = { 0 };
+
+		cr_assert_leq(n, 8);
+		for (unsigned i = 0; i < n; i++)
+			start_nop(&w[i]);
+		fz_ring_submit(&ring);
+		cr_assert_eq(reap(), n);
+	}
+}
+
+/* The mean of late counts, so it follows a change, and one call more or less changes nothing. */
+Test(ring, knows_whether_requests_share_calls)
+{
+	init();
+	cr_assert(!fz_ring_shares_calls(&ring));
+	submit_together(4, 20);
+	cr_assert(fz_ring_shares_calls(&ring));
+	submit_together(1, 1);
+	cr_assert(fz_ring_shares_calls(&ring));
+	submit_together(1, 40);
+	cr_assert(!fz_ring_shares_calls(&ring));
+	submit_together(4, 1);
+	cr_assert(!fz_ring_shares_calls(&ring));
+}
+
 /* Who reaps what another has submitted settles it first. */
 Test(ring, another_owner_is_noticed)
 {
