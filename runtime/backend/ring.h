@@ -191,7 +191,7 @@ static inline bool fz_ring_has_task_work(const struct fz_ring *ring)
 	       (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
 }
 
-enum { FZ_RING_BATCH = 8 };
+enum { FZ_RING_BATCH = 64, FZ_RING_BATCH_CALLS = 8 };	/* the mean is of about that many calls */
 
 /* Count the requests that were queued since the last call: they go to the kernel now.  By the owner. */
 static inline void fz_ring_count_requests(struct fz_ring *ring)
@@ -203,7 +203,8 @@ static inline void fz_ring_count_requests(struct fz_ring *ring)
 	if (!n)
 		return;
 	fz_count(ring->counts, FZ_COUNT_requests, n);
-	atomic_store_explicit(&ring->batch, batch - batch / FZ_RING_BATCH + n, memory_order_relaxed);
+	atomic_store_explicit(&ring->batch, batch - batch / FZ_RING_BATCH_CALLS +
+			      n * (FZ_RING_BATCH / FZ_RING_BATCH_CALLS), memory_order_relaxed);
 	ring->tail_counted = ring->uring.sq.sqe_tail;
 }
 

@@ -116,7 +116,8 @@ void fz_ring_init_none(struct fz_ring *ring)
 	struct fz_processor_counts *counts = ring->counts;
 
 	__builtin_memset(ring, 0, sizeof(*ring));
-	atomic_store_explicit(&ring->batch, FZ_RING_BATCH * FZ_RING_BATCH, memory_order_relaxed);
+	/* An epoll instance's events share system calls, however many there are. */
+	atomic_store_explicit(&ring->batch, 2 * FZ_RING_BATCH, memory_order_relaxed);
 	ring->counts = counts;
 	ring->owner = owner;
 	ring->event_fd = event_fd;
