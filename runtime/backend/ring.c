@@ -424,8 +424,7 @@ void fz_ring_wait(struct fz_ring *ring, uint32_t published, fz_nsec deadline)
 	err = fz_syscall6(__NR_io_uring_enter,
 			  atomic_load_explicit(&ring->fd, memory_order_relaxed), published,
 			  FZ_FAULT(wait_eintr) ? 0 : 1,
-			  IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, (long)&arg,
-			  sizeof(arg));
+			  ring->wait_flags, (long)&arg, sizeof(arg));
 	/* After -ETIME, -EINTR and other errors the caller checks for work anyway. */
 	if (FZ_LIKELY(err >= (long)published) || (err == -ETIME && fz_now() >= deadline))
 		return;

@@ -65,6 +65,7 @@ struct fz_ring_waits {
 struct fz_ring {
 	struct io_uring uring;
 	_Atomic int fd;			/* changes if the program wants the number */
+	uint32_t wait_flags;		/* of fz_ring_wait()'s system call; never changes */
 	const _Atomic int *event_fd;	/* never changes; a write to it ends fz_ring_wait() */
 	/*
 	 * Never changes.  Points to the number of losers: carriers that have published requests, have lost
@@ -233,7 +234,7 @@ uint32_t fz_ring_publish(struct fz_ring *ring);
 /*
  * Submit `published` requests and sleep until a completion, the deadline, or a signal.  The caller
  * may have lost the processor meanwhile: the kernel's lock orders this call with submissions of a
- * new owner, and the kernel takes each request once.  Reads no field but the descriptor.
+ * new owner, and the kernel takes each request once.  Reads no field but the descriptor and wait_flags.
  */
 void fz_ring_wait(struct fz_ring *ring, uint32_t published, fz_nsec deadline);
 

@@ -11,6 +11,7 @@
 #include "runtime/backend/own_fd.h"
 #include "runtime/base/features.h"
 #include "runtime/base/sys.h"
+#include "runtime/base/uapi.h"
 
 /*
  * io_uring_setup clears the memory of each ring: CQ_ENTRIES completions are 32 KB.  Completions that
@@ -88,6 +89,10 @@ int fz_ring_init(struct fz_ring *ring, const char **ret_why)
 	err = -ENOSYS;
 	if ((params.features & features) != features)
 		goto out_exit;
+	ring->wait_flags = IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG;
+	/* Else the kernel counts a carrier that waits as waiting for a disk, as long as a request of its own is in flight. */
+	if (params.features & FZ_UAPI_FEAT_NO_IOWAIT && fz_feature_allowed(FZ_FEATURE_NO_IOWAIT))
+		ring->wait_flags |= FZ_UAPI_ENTER_NO_IOWAIT;
 	err = probe_ops(&ring->uring);
 	if (err < 0)
 		goto out_exit;

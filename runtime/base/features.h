@@ -8,6 +8,8 @@
  * the system call of the feature.
  *
  *	feature		since				substitute
+ *	no-iowait	Linux 6.15			waits that count as waits for I/O
+ *			(IORING_ENTER_NO_IOWAIT)
  *	guard-install	Linux 6.13			mprotect
  *			(MADV_GUARD_INSTALL)
  *	sync-cancel	Linux 6.0			epoll instead of io_uring
@@ -25,6 +27,7 @@
 
 /* In the order of the words of FIBERIZE_WITHOUT (runtime/base/options.def). */
 enum fz_feature {
+	FZ_FEATURE_NO_IOWAIT,
 	FZ_FEATURE_GUARD_INSTALL,
 	FZ_FEATURE_SYNC_CANCEL,
 	FZ_FEATURE_RWF_NOWAIT,

@@ -27,6 +27,9 @@ enum {
 	FZ_UAPI_NOP_INJECT_RESULT = 1 << 0,
 	/* Linux 6.13 */
 	FZ_UAPI_MADV_GUARD_INSTALL = 102,
+	/* Linux 6.15 */
+	FZ_UAPI_ENTER_NO_IOWAIT = 1 << 7,
+	FZ_UAPI_FEAT_NO_IOWAIT = 1 << 17,
 };
 
 /* struct io_uring_sync_cancel_reg, Linux 6.0. */

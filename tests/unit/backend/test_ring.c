@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "ring_fixture.h"
+#include "runtime/base/features.h"
+#include "runtime/base/uapi.h"
 
 Test(ring, completes)
 {
@@ -301,6 +303,55 @@ Test(ring, wait_ends_at_its_deadline)
 	cr_assert_geq(now_ns() - start, 20 * FZ_MSEC);
 	/* One that has passed: there is nothing else that could end it. */
 	fz_ring_wait(&ring, fz_ring_publish(&ring), now_ns() - FZ_SEC);
+}
+
+/* Have a filter refuse each wait on a ring that counts as a wait for I/O, or each that does not. */
+static void refuse_waits(bool that_count)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, __NR_io_uring_enter, 0, 5),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[3])),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, FZ_UAPI_ENTER_NO_IOWAIT, that_count, !that_count),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(code) / sizeof(*code), code };
+
+	/* A wait that is refused loses the ring. */
+	SET(fz_backend_choice.kind, FZ_BACKEND_RING);
+	cr_assert_eq(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+	cr_assert_eq(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+}
+
+static void wait_for_a_kick(void)
+{
+	bool kicked = false;
+
+	kick();
+	fz_ring_wait(&ring, fz_ring_publish(&ring), FZ_FOREVER);
+	cr_assert_neq(fz_backend_kind(), FZ_BACKEND_EPOLL, "the wait was refused");
+	fz_ring_reap(&ring, UINT32_MAX, &kicked);
+	cr_assert(kicked);
+}
+
+Test(ring, wait_is_no_wait_for_io)
+{
+	init();
+	if (!(ring.uring.features & FZ_UAPI_FEAT_NO_IOWAIT))
+		cr_skip_test("Linux before 6.15");
+	refuse_waits(true);
+	wait_for_a_kick();
+}
+
+Test(ring, wait_as_on_an_older_kernel)
+{
+	fz_features_without = 1 << FZ_FEATURE_NO_IOWAIT;
+	init();
+	refuse_waits(false);
+	wait_for_a_kick();
 }
 
 /* ---- a kernel that has no memory for requests just now ------------------- */

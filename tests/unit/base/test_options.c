@@ -194,6 +194,7 @@ Test(options, features_are_the_words_of_without)
 {
 	const struct fz_option *o = &fz_options[FZ_OPTION_ID_without];
 
+	takes(o, "no-iowait", (uint64_t)1 << FZ_FEATURE_NO_IOWAIT);
 	takes(o, "guard-install", (uint64_t)1 << FZ_FEATURE_GUARD_INSTALL);
 	takes(o, "sync-cancel", (uint64_t)1 << FZ_FEATURE_SYNC_CANCEL);
 	takes(o, "rwf-nowait", (uint64_t)1 << FZ_FEATURE_RWF_NOWAIT);
